@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/note.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int kr_note_set(struct kr_note *note, int code, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (note == NULL)
+        return code;
+    va_start(ap, fmt);
+    vsnprintf(note->text, sizeof note->text, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+int kr_note_wrap(struct kr_note *note, int code, const char *fmt, ...)
+{
+    char inner[sizeof note->text];
+    va_list ap;
+    int n;
+
+    if (note == NULL)
+        return code;
+    memcpy(inner, note->text, sizeof inner);
+    va_start(ap, fmt);
+    n = vsnprintf(note->text, sizeof note->text, fmt, ap);
+    va_end(ap);
+    if (n >= 0 && (size_t)n < sizeof note->text)
+        snprintf(note->text + n, sizeof note->text - (size_t)n, ": %s", inner);
+    return code;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* h1_conn: HTTP/1.1 (RFC 9112) over a pipe, as server (keep-alive, pipelined requests are served
+ * one after the other, 100-continue) and as client (one exchange at a time, reused while it stays
+ * clean). The codec proper is h1_codec: bytes in, events out. A request that cannot be parsed, or
+ * is ambiguous (RFC 9112 section 6.3), is answered 400 (431, 414, 501) with a short text body by
+ * way of on_bad_request, and the connection is closed. Limits: head KR_HEAD_MAX in all; time to a
+ * whole head, idle time between requests: see config. */
+#ifndef KR_HTTP_H1_CONN_H
+#define KR_HTTP_H1_CONN_H
+
+#include "base/buf.h"
+#include "base/pipe.h"
+#include "base/sched.h"
+#include "http/conn.h"
+
+struct kr_h1_config {
+    struct kr_sched *sched;
+    const struct kr_conn_user *user_ops;
+    void *owner;
+    const void *peer;
+    size_t max_head;         /* KR_HEAD_MAX if 0 */
+    int64_t head_timeout_ms; /* server: from the first byte of a head to its end; 0: none */
+    int64_t idle_timeout_ms; /* server: between requests; client: kept unused; 0: none */
+    /* Server: what to answer to a request that is refused before it became one: fills `head` and
+     * `body` (Status JSON in the hub); NULL: an empty answer. */
+    void (*on_bad_request)(void *owner, int status, const char *why, struct kr_head *head,
+                           struct kr_buf *body);
+};
+
+/* The connection attaches itself to the pipe. NULL when memory is short (the pipe is untouched). */
+struct kr_conn *kr_h1_server_create(const struct kr_h1_config *cfg, struct kr_pipe *pipe);
+struct kr_conn *kr_h1_client_create(const struct kr_h1_config *cfg, struct kr_pipe *pipe);
+
+#endif
