@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Child processes whose log lines are events one can wait for."""
+
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+
+from clock import scaled
+
+
+class Died(Exception):
+    """A process that was to stay up ended."""
+
+
+class Process:
+    """Starts at once; dies with the test run, even if that is killed."""
+
+    def __init__(self, name, argv, folder, env=None, merge=True, prefix=()):
+        self.name, self.argv = name, [str(a) for a in argv]
+        self.log_path = os.path.join(folder, f"{name}.log")
+        self.lines = []
+        self.cond = threading.Condition()
+        self.frozen = False
+        guard = [*prefix, "setpriv", "--pdeathsig", "KILL", "--"]
+        self.child = subprocess.Popen(
+            guard + self.argv, cwd=folder, env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if merge else subprocess.PIPE)
+        self.pid = self.child.pid
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        with open(self.log_path, "ab") as log:
+            for raw in self.child.stdout:
+                log.write(raw)
+                log.flush()
+                with self.cond:
+                    self.lines.append(raw.decode("utf-8", "replace").rstrip("\n"))
+                    self.cond.notify_all()
+        self.child.wait()
+        with self.cond:
+            self.cond.notify_all()
+
+    # -- events
+    def mark(self):
+        """A place in the log: wait_line(after=mark) looks only at what came later."""
+        with self.cond:
+            return len(self.lines)
+
+    def wait_line(self, pattern, timeout=15, after=0):
+        """The first line that matches, as a match object."""
+        wanted = re.compile(pattern)
+        until = time.monotonic() + scaled(timeout)
+        seen = after
+        with self.cond:
+            while True:
+                for line in self.lines[seen:]:
+                    if match := wanted.search(line):
+                        return match
+                seen = max(seen, len(self.lines))
+                left = until - time.monotonic()
+                if not self.reader.is_alive() and self.child.poll() is not None:
+                    raise Died(f"{self.name} ended ({self.child.returncode}): {self.tail()}")
+                if left <= 0:
+                    raise TimeoutError(f"{self.name}: no line {pattern!r}: {self.tail()}")
+                self.cond.wait(min(left, 0.2))
+
+    def tail(self, count=15):
+        return "\n".join(self.lines[-count:])
+
+    def grep(self, pattern, after=0):
+        with self.cond:
+            return [line for line in self.lines[after:] if re.search(pattern, line)]
+
+    @property
+    def alive(self):
+        return self.child.poll() is None
+
+    # -- control
+    def signal(self, number):
+        self.child.send_signal(number)
+
+    def freeze(self):
+        self.frozen = True
+        self.signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.frozen = False
+        self.signal(signal.SIGCONT)
+
+    def kill(self):
+        if self.alive:
+            self.child.kill()
+        return self.wait(10)
+
+    def stop(self, timeout=10):
+        """SIGTERM, and SIGKILL for one that does not listen."""
+        if self.alive:
+            if self.frozen:
+                self.thaw()
+            self.child.terminate()
+            try:
+                self.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self.reader.join(5)
+
+    def wait(self, timeout=30):
+        return self.child.wait(scaled(timeout))
+
+    # -- what the kernel knows about it
+    def fds(self):
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def memory_kib(self, field="RssAnon"):
+        with open(f"/proc/{self.pid}/status", encoding="ascii") as status:
+            for line in status:
+                if line.startswith(field + ":"):
+                    return int(line.split()[1])
+        raise KeyError(field)
+
+
+def run(argv, timeout=60, env=None, stdin=None, cwd=None):
+    """A command to its end: (code, stdout, stderr)."""
+    done = subprocess.run([str(a) for a in argv], capture_output=True, timeout=scaled(timeout),
+                          env={**os.environ, **(env or {})}, input=stdin, cwd=cwd, check=False)
+    return done.returncode, done.stdout, done.stderr
