@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load: a closed-loop HTTP/2 load generator with client certificates, one thread.
+ *
+ * Opens --connections, keeps --streams GETs of one URL running on each until --requests or
+ * --seconds are over, and prints one line of JSON. With --hold every stream is opened once and
+ * counted when the first byte of its body is here; "open N" is printed when all are, and the
+ * program stays until standard input ends or a signal comes (idle watches). */
+#include "h2_peer.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EVENTS = 256, SAMPLES_MAX = 4000000 };
+
+struct stream {
+    uint64_t start_ns;
+    uint64_t bytes;
+    int status;
+    bool counted; /* --hold: its first byte is here */
+};
+
+struct client {
+    struct h2_peer peer;
+    struct load *load;
+    unsigned live;
+    bool closed;
+};
+
+struct load {
+    struct sockaddr_in to;
+    const char *authority;
+    const char *path;
+    const char *server_name;
+    struct tls_files tls;
+    unsigned connections, streams;
+    uint64_t requests; /* 0: no limit */
+    uint64_t duration_ns;
+    int32_t window;
+    bool hold;
+
+    int epoll_fd;
+    SSL_CTX *ctx;
+    struct client *clients;
+    unsigned ready;   /* connections that shook hands */
+    unsigned running; /* connections not yet closed */
+    uint64_t start_ns, end_ns, last_ns;
+    uint64_t started, done, failed, bytes, opened;
+    uint32_t *samples; /* microseconds, one per request */
+    size_t sample_count;
+    int first_bad_status;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+}
+
+static void die(const char *what)
+{
+    fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
+    exit(2);
+}
+
+/* ---- requests ---- */
+
+static bool may_start(const struct load *l)
+{
+    if (l->requests > 0 && l->started >= l->requests)
+        return false;
+    return l->hold || l->duration_ns == 0 || now_ns() < l->end_ns;
+}
+
+static nghttp2_nv header(const char *name, const char *value)
+{
+    return (nghttp2_nv){(uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, strlen(name),
+                        strlen(value), NGHTTP2_NV_FLAG_NONE};
+}
+
+static void request_start(struct client *c)
+{
+    struct load *l = c->load;
+    struct stream *s = calloc(1, sizeof(*s));
+    const nghttp2_nv nv[] = {header(":method", "GET"),
+                             header(":scheme", "https"),
+                             header(":authority", l->authority),
+                             header(":path", l->path),
+                             header("accept", "application/json"),
+                             header("user-agent", "kuberelay-bench")};
+
+    if (!s)
+        die("calloc");
+    s->start_ns = now_ns();
+    if (nghttp2_submit_request(c->peer.session, NULL, nv, sizeof(nv) / sizeof(nv[0]), NULL, s) < 0)
+        die("nghttp2_submit_request");
+    l->started++;
+    c->live++;
+}
+
+static void sample(struct load *l, uint64_t ns)
+{
+    if (l->sample_count < SAMPLES_MAX)
+        l->samples[l->sample_count++] = (uint32_t)(ns / 1000U);
+}
+
+static void request_end(struct client *c, struct stream *s, uint32_t error)
+{
+    struct load *l = c->load;
+
+    l->last_ns = now_ns();
+    if (error != NGHTTP2_NO_ERROR || s->status != 200) {
+        l->failed++;
+        if (l->first_bad_status == 0)
+            l->first_bad_status = s->status > 0 ? s->status : -1;
+    } else {
+        l->done++;
+        l->bytes += s->bytes;
+        sample(l, l->last_ns - s->start_ns);
+    }
+    free(s);
+    c->live--;
+}
+
+static void on_first_byte(struct load *l, struct stream *s)
+{
+    if (!l->hold || s->counted || s->status != 200)
+        return;
+    s->counted = true;
+    if (++l->opened == (uint64_t)l->connections * l->streams) {
+        printf("open %llu\n", (unsigned long long)l->opened);
+        fflush(stdout);
+    }
+}
+
+/* ---- nghttp2's callbacks ---- */
+
+static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint8_t *name,
+                     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
+                     void *owner)
+{
+    struct stream *s = nghttp2_session_get_stream_user_data(ng, frame->hd.stream_id);
+
+    (void)flags;
+    (void)owner;
+    if (s && name_len == 7 && value_len == 3 && memcmp(name, ":status", 7) == 0)
+        s->status = (value[0] - '0') * 100 + (value[1] - '0') * 10 + (value[2] - '0');
+    return 0;
+}
+
+static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t *data, size_t len,
+                   void *owner)
+{
+    struct client *c = owner;
+    struct stream *s = nghttp2_session_get_stream_user_data(ng, id);
+
+    (void)flags;
+    (void)data;
+    if (s) {
+        s->bytes += len;
+        on_first_byte(c->load, s);
+    }
+    return 0;
+}
+
+static int on_stream_close(nghttp2_session *ng, int32_t id, uint32_t error, void *owner)
+{
+    struct client *c = owner;
+    struct stream *s = nghttp2_session_get_stream_user_data(ng, id);
+
+    if (!s)
+        return 0;
+    request_end(c, s, error);
+    if (!c->load->hold && may_start(c->load))
+        request_start(c);
+    return 0;
+}
+
+/* ---- connections ---- */
+
+static void client_close(struct client *c)
+{
+    if (c->closed)
+        return;
+    c->closed = true;
+    c->load->running--;
+    c->load->failed += c->live;
+    peer_deinit(&c->peer);
+}
+
+static void session_start(struct client *c)
+{
+    const int32_t window = c->load->window;
+    const nghttp2_settings_entry settings[] = {
+        {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, (uint32_t)window}};
+    nghttp2_session_callbacks *cb;
+
+    if (nghttp2_session_callbacks_new(&cb) < 0)
+        die("nghttp2");
+    nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
+    nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
+    if (nghttp2_session_client_new(&c->peer.session, cb, c) < 0)
+        die("nghttp2");
+    nghttp2_session_callbacks_del(cb);
+    if (nghttp2_submit_settings(c->peer.session, NGHTTP2_FLAG_NONE, settings, 2) < 0 ||
+        nghttp2_session_set_local_window_size(c->peer.session, NGHTTP2_FLAG_NONE, 0, window) < 0)
+        die("nghttp2");
+}
+
+static void client_open(struct load *l, struct client *c)
+{
+    static const unsigned char alpn[] = "\x02h2";
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    c->load = l;
+    if (fd < 0 || connect(fd, (struct sockaddr *)&l->to, sizeof(l->to)) < 0)
+        die("connect");
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || peer_init(&c->peer, l->ctx, l->epoll_fd, fd, c) < 0)
+        die("connection");
+    SSL_set_alpn_protos(c->peer.ssl, alpn, 3);
+    SSL_set_tlsext_host_name(c->peer.ssl, l->server_name);
+    SSL_set1_host(c->peer.ssl, l->server_name);
+    SSL_set_connect_state(c->peer.ssl);
+    l->running++;
+}
+
+/* The clock starts when all connections are ready; then each gets its streams. */
+static void all_ready(struct load *l)
+{
+    l->start_ns = now_ns();
+    l->end_ns = l->start_ns + l->duration_ns;
+    for (unsigned i = 0; i < l->connections; i++) {
+        struct client *c = &l->clients[i];
+
+        for (unsigned j = 0; !c->closed && j < l->streams && may_start(l); j++)
+            request_start(c);
+        if (!c->closed && peer_send(&c->peer, c) < 0)
+            client_close(c);
+    }
+}
+
+static int client_step(struct client *c)
+{
+    struct load *l = c->load;
+
+    if (!c->peer.ready) {
+        if (peer_handshake(&c->peer) < 0)
+            return -1;
+        if (!c->peer.ready)
+            return 0;
+        session_start(c);
+        if (++l->ready == l->connections)
+            all_ready(l);
+    }
+    if (c->closed)
+        return 0;
+    if (peer_receive(&c->peer) < 0 || peer_send(&c->peer, c) < 0)
+        return -1;
+    return l->ready == l->connections && c->live == 0 && !l->hold ? -1 : 0;
+}
+
+static void run(struct load *l)
+{
+    struct epoll_event ev[EVENTS];
+
+    while (l->running > 0) {
+        int n = epoll_wait(l->epoll_fd, ev, EVENTS, -1);
+
+        if (n < 0 && errno != EINTR)
+            die("epoll_wait");
+        for (int i = 0; i < n; i++) {
+            struct client *c = ev[i].data.ptr;
+
+            if (!c)
+                return; /* standard input has ended */
+            if (!c->closed && client_step(c) < 0)
+                client_close(c);
+        }
+    }
+}
+
+/* ---- result ---- */
+
+static int compare(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static uint32_t quantile(const struct load *l, double q)
+{
+    return l->sample_count == 0 ? 0 : l->samples[(size_t)(q * (double)(l->sample_count - 1))];
+}
+
+static void report(struct load *l)
+{
+    double seconds = l->last_ns > l->start_ns ? (double)(l->last_ns - l->start_ns) / 1e9 : 0;
+
+    qsort(l->samples, l->sample_count, sizeof(*l->samples), compare);
+    printf("{\"done\":%llu,\"failed\":%llu,\"bad_status\":%d,\"bytes\":%llu,\"seconds\":%.6f,"
+           "\"p50_us\":%u,\"p99_us\":%u,\"max_us\":%u}\n",
+           (unsigned long long)l->done, (unsigned long long)l->failed, l->first_bad_status,
+           (unsigned long long)l->bytes, seconds, quantile(l, 0.5), quantile(l, 0.99),
+           quantile(l, 1));
+}
+
+/* ---- start ---- */
+
+static void usage(void)
+{
+    fputs("usage: load --to IPV4:PORT --path PATH --ca FILE [--server-name NAME]\n"
+          "       [--cert FILE --key FILE] [--connections N] [--streams N]\n"
+          "       [--requests N] [--seconds S] [--window BYTES] [--hold]\n",
+          stderr);
+    exit(2);
+}
+
+static double number(const char *text, double max)
+{
+    char *end;
+    double n = strtod(text, &end);
+
+    if (*end != '\0' || end == text || !(n > 0 && n <= max))
+        usage();
+    return n;
+}
+
+static void parse_address(struct load *l, char *text)
+{
+    char *colon = strrchr(text, ':');
+
+    l->authority = strdup(text);
+    l->to.sin_family = AF_INET;
+    if (!colon || !l->authority)
+        usage();
+    *colon = '\0';
+    l->to.sin_port = htons((uint16_t)number(colon + 1, 65535));
+    if (inet_pton(AF_INET, text, &l->to.sin_addr) != 1)
+        usage();
+}
+
+static void parse_number(struct load *l, int key)
+{
+    if (key == 'c')
+        l->connections = (unsigned)number(optarg, 10000);
+    else if (key == 'm')
+        l->streams = (unsigned)number(optarg, 10000);
+    else if (key == 'n')
+        l->requests = (uint64_t)number(optarg, 1e9);
+    else if (key == 'D')
+        l->duration_ns = (uint64_t)(number(optarg, 3600) * 1e9);
+    else if (key == 'w')
+        l->window = (int32_t)number(optarg, 1 << 30);
+    else
+        usage();
+}
+
+static void parse_one(struct load *l, int key)
+{
+    if (key == 't')
+        parse_address(l, optarg);
+    else if (key == 'p')
+        l->path = optarg;
+    else if (key == 's')
+        l->server_name = optarg;
+    else if (key == 'a')
+        l->tls.ca = optarg;
+    else if (key == 'e')
+        l->tls.cert = optarg;
+    else if (key == 'k')
+        l->tls.key = optarg;
+    else if (key == 'h')
+        l->hold = true;
+    else
+        parse_number(l, key);
+}
+
+static void parse(struct load *l, int argc, char **argv)
+{
+    static const struct option names[] = {{"to", required_argument, NULL, 't'},
+                                          {"path", required_argument, NULL, 'p'},
+                                          {"server-name", required_argument, NULL, 's'},
+                                          {"ca", required_argument, NULL, 'a'},
+                                          {"cert", required_argument, NULL, 'e'},
+                                          {"key", required_argument, NULL, 'k'},
+                                          {"connections", required_argument, NULL, 'c'},
+                                          {"streams", required_argument, NULL, 'm'},
+                                          {"requests", required_argument, NULL, 'n'},
+                                          {"seconds", required_argument, NULL, 'D'},
+                                          {"window", required_argument, NULL, 'w'},
+                                          {"hold", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    int key;
+
+    l->connections = l->streams = 1;
+    l->window = 16 * 1024 * 1024;
+    l->server_name = "localhost";
+    while ((key = getopt_long(argc, argv, "", names, NULL)) != -1)
+        parse_one(l, key);
+    if (!l->authority || !l->path || !l->tls.ca || optind != argc)
+        usage();
+    if (l->requests == 0 && l->duration_ns == 0 && !l->hold)
+        usage();
+}
+
+static void watch_stdin(struct load *l)
+{
+    struct epoll_event ev = {.events = EPOLLIN, .data.ptr = NULL};
+
+    if (l->hold && epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, STDIN_FILENO, &ev) < 0)
+        die("standard input");
+}
+
+int main(int argc, char **argv)
+{
+    static struct load l;
+
+    parse(&l, argc, argv);
+    signal(SIGPIPE, SIG_IGN);
+    l.ctx = peer_tls_context(false, &l.tls);
+    l.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    l.clients = calloc(l.connections, sizeof(*l.clients));
+    l.samples = calloc(SAMPLES_MAX, sizeof(*l.samples));
+    if (l.epoll_fd < 0 || !l.clients || !l.samples)
+        die("start");
+    watch_stdin(&l);
+    for (unsigned i = 0; i < l.connections; i++)
+        client_open(&l, &l.clients[i]);
+    for (unsigned i = 0; i < l.connections; i++) {
+        if (client_step(&l.clients[i]) < 0)
+            client_close(&l.clients[i]);
+    }
+    run(&l);
+    report(&l);
+    return l.failed > 0 || l.done + l.opened == 0;
+}

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Medians, ratios per round, the table for people and the array for machines."""
+
+import json
+import statistics
+
+UNITS = {
+    "rps": ("requests/s", "higher"),
+    "mbps": ("MB/s", "higher"),
+    "p50": ("us", "lower"),
+    "p99": ("us", "lower"),
+    "cpu": ("us/request", "lower"),
+    "cpu_hub": ("us/request", "lower"),
+    "cpu_agent": ("us/request", "lower"),
+    "rss": ("MiB", "lower"),
+}
+
+GOALS = [  # name, worst value that reaches the goal
+    ("relay.rps_1k_c1.vs_haproxy", 0.9),
+    ("relay.rps_1k_c64.vs_haproxy", 0.9),
+    ("relay.rps_100k_c1.vs_haproxy", 0.9),
+    ("relay.rps_100k_c64.vs_haproxy", 0.9),
+    ("relay.mbps_10m.vs_nginx", 0.9),
+    ("relay.mbps_1g.vs_nginx", 0.9),
+    ("relay.cpu_1k_c64.vs_haproxy", 1.1),
+    ("relay.cpu_100k_c64.vs_haproxy", 1.1),
+    ("relay.cpu_10m.vs_nginx", 1.1),
+    ("relay.cpu_1g.vs_nginx", 1.1),
+    ("relay.mbps_1stream_100ms.vs_direct", 0.8),
+    ("agent.rss_idle_mib", 4),
+    ("hub.kib_per_tunnel", 40),
+    ("hub.kib_per_watch", 12),
+]
+
+
+class Report:
+    def __init__(self):
+        self.rounds = {}  # case -> contestant -> list of figures, one per round
+        self.values = {}  # name -> (value, unit, better)
+
+    def add_round(self, case, contestant, figures):
+        self.rounds.setdefault(case, {}).setdefault(contestant, []).append(figures)
+
+    def add(self, name, value, unit, better="lower"):
+        self.values[name] = (value, unit, better)
+
+    def finish(self):
+        for case, by_contestant in self.rounds.items():
+            for contestant, rounds in by_contestant.items():
+                self.add_medians(case, contestant, rounds)
+            ours = by_contestant.get("kuberelay")
+            for contestant, rounds in by_contestant.items():
+                if ours and contestant != "kuberelay":
+                    self.add_ratios(case, contestant, ours, rounds)
+
+    def add_medians(self, case, contestant, rounds):
+        owner = "relay" if contestant == "kuberelay" else contestant
+        for figure in rounds[0]:
+            unit, better = UNITS[figure]
+            value = statistics.median(r[figure] for r in rounds)
+            self.add(f"{owner}.{figure}_{case}", value, unit, better)
+
+    def add_ratios(self, case, contestant, ours, theirs):
+        for figure in set(ours[0]) & set(theirs[0]):
+            ratios = [a[figure] / b[figure] for a, b in zip(ours, theirs) if b[figure] > 0]
+            if ratios:
+                name = f"relay.{figure}_{case}.vs_{contestant}"
+                self.add(name, statistics.median(ratios), "ratio", UNITS[figure][1])
+
+    # ---- output ----
+
+    def print_case(self, case):
+        print(f"\n{case}")
+        print(f"  {'':10} {'req/s':>9} {'MB/s':>8} {'p50 us':>9} {'p99 us':>9}"
+              f" {'hub us':>9} {'agent us':>9} {'cpu us':>9}   kuberelay/this: req/s, cpu, p99")
+        for contestant in self.rounds[case]:
+            self.print_row(case, contestant)
+
+    def print_row(self, case, contestant):
+        owner = "relay" if contestant == "kuberelay" else contestant
+        names = ("rps", "mbps", "p50", "p99", "cpu_hub", "cpu_agent", "cpu")
+        cells = [self.values.get(f"{owner}.{n}_{case}", (None,))[0] for n in names]
+        widths = (9, 8, 9, 9, 9, 9, 9)
+        text = " ".join(f"{number(c):>{w}}" for c, w in zip(cells, widths))
+        ratios = [self.values.get(f"relay.{n}_{case}.vs_{contestant}", (None,))[0]
+                  for n in ("rps", "cpu", "p99")]
+        tail = ", ".join("-" if r is None else f"{r:.2f}" for r in ratios)
+        print(f"  {contestant:10} {text}   {tail if any(ratios) else ''}")
+
+    def print_all(self):
+        for case in self.rounds:
+            self.print_case(case)
+        print("\nmemory")
+        for name, (value, unit, _) in self.values.items():
+            if "mib" in name or "kib" in name:
+                print(f"  {name:44} {number(value):>9} {unit}")
+        self.print_goals()
+
+    def print_goals(self):
+        print("\ngoals")
+        for name, limit in GOALS:
+            if name not in self.values:
+                continue
+            value, _, better = self.values[name]
+            reached = value >= limit if better == "higher" else value <= limit
+            sign = ">=" if better == "higher" else "<="
+            print(f"  {name:40} {number(value):>8} {sign} {limit:<4} {'yes' if reached else 'NO'}")
+
+    def write_json(self, path):
+        rows = [
+            {"name": name, "value": round(value, 4), "unit": unit, "better": better}
+            for name, (value, unit, better) in sorted(self.values.items())
+        ]
+        with open(path, "w") as f:
+            json.dump(rows, f, indent=1)
+            f.write("\n")
+
+
+def number(value):
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.2f}"
