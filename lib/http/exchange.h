@@ -62,7 +62,10 @@ struct kr_exchange { /* read it; the fields belong to the connection */
     struct kr_conn *conn;
     struct kr_head head;   /* the incoming head */
     bool expects_continue; /* the client waits for 100 before it sends the body */
-    bool in_ended;         /* the incoming message is complete */
+    int refuse_status;     /* server side: the head is beyond a limit; answer 414 or 431; else 0 */
+    bool patient;          /* set by the user: a peer that takes no bytes for long is normal here */
+    bool in_ended;       /* the incoming message is complete; within on_request and on_head it tells
+                            already that no body follows (on_end comes all the same) */
     bool head_sent;      /* the outgoing head was handed to the transport: a request may have run */
     uint32_t reset_code; /* with KR_ERESET over HTTP/2: the peer's code (RFC 9113 section 7) */
 };

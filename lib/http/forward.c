@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path: in.on_body -> up -> out.take; out.on_head -> on_response -> in; out.on_body -> down
+ * -> in.take; out.on_done; in.on_done -> on_finished. Failure modes: `out` breaks (on_failed, the
+ * owner decides); the client goes (out is canceled). */
+#include "http/forward.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+
+/* Far above any window: a source that sends beyond what it was granted is a bug of ours. */
+#define QUEUE_MAX (64u << 20)
+
+void kr_forward_init(struct kr_forward *fw, const struct kr_forward_ops *ops)
+{
+    *fw = (struct kr_forward){.ops = ops};
+    kr_body_queue_init(&fw->up, QUEUE_MAX);
+    kr_body_queue_init(&fw->down, QUEUE_MAX);
+}
+
+void kr_forward_deinit(struct kr_forward *fw)
+{
+    KR_ASSERT(fw->in == NULL && fw->out == NULL);
+    kr_body_queue_deinit(&fw->up);
+    kr_body_queue_deinit(&fw->down);
+}
+
+static void cancel_out(struct kr_forward *fw, enum kr_abort how)
+{
+    struct kr_exchange *out = fw->out;
+
+    fw->out = NULL;
+    if (out == NULL)
+        return;
+    fw->out_was_sent = out->head_sent;
+    kr_exchange_abort(out, how);
+}
+
+static void fail(struct kr_forward *fw, int rc)
+{
+    kr_body_queue_deinit(&fw->up); /* nobody takes it any more */
+    fw->ops->on_failed(fw, rc);
+}
+
+/* ---- the client's side ---- */
+
+static void in_on_body(void *user, struct kr_bytes bytes)
+{
+    struct kr_forward *fw = user;
+
+    fw->up_bytes += bytes.n;
+    if (fw->response_begun && fw->out == NULL) { /* the answer did not need it */
+        kr_exchange_consumed(fw->in, bytes.n);
+        return;
+    }
+    if (kr_body_queue_append(&fw->up, bytes) != 0) {
+        cancel_out(fw, KR_ABORT_CANCEL);
+        fail(fw, KR_ENOMEM);
+        return;
+    }
+    if (fw->out != NULL)
+        kr_exchange_ready(fw->out);
+}
+
+static void in_on_end(void *user, const struct kr_head *trailers)
+{
+    struct kr_forward *fw = user;
+
+    (void)trailers; /* no API server reads request trailers */
+    fw->up_ended = true;
+    if (fw->out != NULL)
+        kr_exchange_ready(fw->out);
+}
+
+static size_t in_available(void *user, bool *end)
+{
+    struct kr_forward *fw = user;
+
+    *end = fw->down_ended;
+    return fw->down.size;
+}
+
+static void in_take(void *user, uint8_t *out, size_t n)
+{
+    struct kr_forward *fw = user;
+
+    kr_body_queue_take(&fw->down, out, n);
+    if (fw->out != NULL)
+        kr_exchange_consumed(fw->out, n);
+}
+
+static void in_on_done(void *user, int rc)
+{
+    struct kr_forward *fw = user;
+
+    fw->in = NULL;
+    cancel_out(fw, KR_ABORT_CANCEL);
+    fw->ops->on_finished(fw, rc);
+}
+
+static const struct kr_exchange_user in_ops = {
+    NULL, in_on_body, in_on_end, in_available, in_take, in_on_done,
+};
+
+/* ---- the far side ---- */
+
+static void out_on_head(void *user)
+{
+    struct kr_forward *fw = user;
+    struct kr_head to;
+    int rc;
+
+    kr_head_init(&to, KR_HEAD_MAX);
+    rc = fw->ops->on_response(fw, &to);
+    if (rc == 0 && fw->in != NULL) {
+        rc = kr_exchange_send_head(fw->in, &to, fw->out->in_ended);
+        fw->response_begun = rc == 0;
+        kr_exchange_drop_head(fw->out);
+    }
+    kr_head_deinit(&to);
+    if (rc != 0) {
+        cancel_out(fw, KR_ABORT_CANCEL);
+        fail(fw, rc);
+    }
+}
+
+static void out_on_body(void *user, struct kr_bytes bytes)
+{
+    struct kr_forward *fw = user;
+
+    fw->down_bytes += bytes.n;
+    if (fw->tap)
+        fw->ops->on_response_body(fw, bytes);
+    if (kr_body_queue_append(&fw->down, bytes) != 0) {
+        cancel_out(fw, KR_ABORT_CANCEL);
+        fail(fw, KR_ENOMEM);
+        return;
+    }
+    kr_exchange_ready(fw->in);
+}
+
+static void out_on_end(void *user, const struct kr_head *trailers)
+{
+    struct kr_forward *fw = user;
+
+    if (trailers != NULL && fw->in != NULL)
+        kr_exchange_send_trailers(fw->in, trailers);
+    fw->down_ended = true;
+    if (fw->in != NULL)
+        kr_exchange_ready(fw->in);
+}
+
+static size_t out_available(void *user, bool *end)
+{
+    struct kr_forward *fw = user;
+
+    *end = fw->up_ended;
+    return fw->up.size;
+}
+
+static void out_take(void *user, uint8_t *out, size_t n)
+{
+    struct kr_forward *fw = user;
+
+    kr_body_queue_take(&fw->up, out, n);
+    if (fw->in != NULL)
+        kr_exchange_consumed(fw->in, n);
+}
+
+static void out_on_done(void *user, int rc)
+{
+    struct kr_forward *fw = user;
+
+    fw->out_was_sent = fw->out->head_sent;
+    fw->out = NULL;
+    if (fw->down_ended) /* the whole answer came; how the stream ended then does not matter */
+        return;
+    fail(fw, rc != 0 ? rc : KR_ECONNLOST);
+}
+
+static const struct kr_exchange_user out_ops = {
+    out_on_head, out_on_body, out_on_end, out_available, out_take, out_on_done,
+};
+
+/* ---- the owner's side ---- */
+
+void kr_forward_in(struct kr_forward *fw, struct kr_exchange *in)
+{
+    fw->in = in;
+    kr_exchange_attach(in, &in_ops, fw);
+}
+
+int kr_forward_open(struct kr_forward *fw, struct kr_conn *conn, const struct kr_head *head)
+{
+    bool end = fw->in->in_ended && fw->up.size == 0;
+
+    fw->out = kr_conn_open(conn, head, end, &out_ops, fw);
+    if (fw->out == NULL)
+        return KR_EFULL;
+    kr_exchange_send_continue(fw->in);
+    if (!end && (fw->up.size != 0 || fw->up_ended))
+        kr_exchange_ready(fw->out);
+    return 0;
+}
+
+struct kr_exchange *kr_forward_release(struct kr_forward *fw)
+{
+    struct kr_exchange *in = fw->in;
+
+    cancel_out(fw, KR_ABORT_CANCEL);
+    fw->in = NULL;
+    kr_body_queue_deinit(&fw->up);
+    kr_body_queue_deinit(&fw->down);
+    return in;
+}
+
+void kr_forward_finish_at(struct kr_forward *fw, uint64_t total)
+{
+    uint64_t gone = fw->down_bytes - fw->down.size;
+
+    kr_body_queue_truncate(&fw->down, total > gone ? (size_t)(total - gone) : 0);
+    fw->down_ended = true;
+    if (fw->in != NULL)
+        kr_exchange_ready(fw->in);
+}
+
+void kr_forward_cut(struct kr_forward *fw)
+{
+    struct kr_exchange *in = kr_forward_release(fw);
+
+    if (in != NULL)
+        kr_exchange_abort(in, KR_ABORT_INTERNAL);
+}

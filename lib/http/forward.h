@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* forward: joins an incoming exchange (a client's request) to an outgoing one, at the hub and at
+ * the agent alike. Bodies flow by credit: bytes wait in a queue that is bounded by the window which
+ * was granted to their source, and are owed back to the source only when their sink takes them.
+ *
+ * Life: kr_forward_in; then either kr_forward_open, or kr_forward_release to answer by other means.
+ * When the client's side ends, for whatever reason, the outgoing exchange is canceled if it still
+ * runs, and on_finished comes, once, last; the owner may free the forward in it.
+ * Memory: embedded in its owner; the queues hold at most the windows granted.
+ * Threads: one thread. */
+#ifndef KR_HTTP_FORWARD_H
+#define KR_HTTP_FORWARD_H
+
+#include "http/body_queue.h"
+#include "http/conn.h"
+
+struct kr_forward;
+
+struct kr_forward_ops {
+    /* The response head is in fw->out->head: build in `to` (empty) what the client gets. A code:
+     * the answer is not passed on; the outgoing exchange is canceled and on_failed comes with it.
+     */
+    int (*on_response)(struct kr_forward *fw, struct kr_head *to);
+    /* Each run of response bytes, before it is queued. May be NULL. */
+    void (*on_response_body)(struct kr_forward *fw, struct kr_bytes in);
+    /* The outgoing exchange broke; it is gone. fw->response_begun tells whether the client has the
+     * head already. The owner answers (kr_forward_release), ends cleanly (kr_forward_finish_at) or
+     * cuts (kr_forward_cut). */
+    void (*on_failed)(struct kr_forward *fw, int rc);
+    /* Both sides are over; client_rc is 0 if the client has the whole answer. */
+    void (*on_finished)(struct kr_forward *fw, int client_rc);
+};
+
+struct kr_forward { /* read the fields; they belong to forward.c */
+    const struct kr_forward_ops *ops;
+    struct kr_exchange *in;  /* NULL once it ended or was released */
+    struct kr_exchange *out; /* NULL before open and once it ended */
+    struct kr_body_queue up;
+    struct kr_body_queue down;
+    uint64_t up_bytes;   /* of request body that came in */
+    uint64_t down_bytes; /* of response body that came in */
+    bool up_ended;
+    bool down_ended;
+    bool response_begun; /* the response head was passed on */
+    bool out_was_sent;   /* once `out` ended: the request's head had been handed to the transport */
+    bool tap;            /* set by the owner: call on_response_body */
+};
+
+void kr_forward_init(struct kr_forward *fw, const struct kr_forward_ops *ops);
+/* Frees what is queued; the exchanges must be gone. */
+void kr_forward_deinit(struct kr_forward *fw);
+/* Within on_request of the incoming connection. */
+void kr_forward_in(struct kr_forward *fw, struct kr_exchange *in);
+/* Sends the request on `conn`: `head` is copied. KR_EFULL: the connection takes none now. */
+int kr_forward_open(struct kr_forward *fw, struct kr_conn *conn, const struct kr_head *head);
+/* Cancels the outgoing exchange, if there is one, and hands the incoming one to the caller, who
+ * answers it. No callback of `ops` comes any more. */
+struct kr_exchange *kr_forward_release(struct kr_forward *fw);
+/* After on_failed with response_begun: the body ends, as if whole, after its first `total` bytes
+ * (or after those that are gone already, if that is more). */
+void kr_forward_finish_at(struct kr_forward *fw, uint64_t total);
+/* The client sees that the answer is cut short. Nothing of `ops` comes any more. */
+void kr_forward_cut(struct kr_forward *fw);
+
+#endif
