@@ -2,7 +2,7 @@
 /* json: our own small documents (never what passes through): a bounded, strict reader and a writer.
  * Reader: at most 1 MiB and 32 levels, RFC 8259 exactly, valid UTF-8, no key twice in one object,
  *         nothing behind the value. Values are borrowed from the document. Getters take NULL and
- *         answer NULL or false when a value is missing or of another type.
+ *         answer NULL or false when a value is missing, null or of another type.
  * Writer: appends to a kr_buf, no tree; strings are escaped, bytes that are not UTF-8 become
  * U+FFFD. Errors: KR_EPROTO, KR_ETOOBIG, KR_ENOMEM, with a note. Threads: one owner per document.
  */
@@ -22,7 +22,6 @@ void kr_json_destroy(struct kr_json *doc); /* the document, never a value in it 
 
 bool kr_json_is_object(const struct kr_json *v);
 bool kr_json_is_array(const struct kr_json *v);
-bool kr_json_is_null(const struct kr_json *v); /* the literal null; a missing value is not null */
 const struct kr_json *kr_json_get(const struct kr_json *object, const char *key);
 size_t kr_json_len(const struct kr_json *array); /* 0 if it is none */
 const struct kr_json *kr_json_at(const struct kr_json *array, size_t i);

@@ -155,6 +155,7 @@ void kr_log_write(const struct kr_log *log, enum kr_log_level level, const char 
 {
     int saved_errno = errno;
     struct line l;
+    ssize_t sent;
 
     l.n = 0;
     l.cut = false;
@@ -170,8 +171,8 @@ void kr_log_write(const struct kr_log *log, enum kr_log_level level, const char 
         l.n += sizeof TAIL - 1;
     }
     l.text[l.n++] = '\n';
-    if (write(log->fd, l.text, l.n) < 0)
-        ; /* a lost line must not stop the program */
+    sent = write(log->fd, l.text, l.n);
+    (void)sent; /* a lost line must not stop the program */
     errno = saved_errno;
 }
 
