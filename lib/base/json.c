@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json-c builds the tree, but it is lenient in places and keeps the last of equal keys without a
- * word. So json_scan.c checks the text against RFC 8259 first and counts the members; a tree with
+ * word. So json_check.c checks the text against RFC 8259 first and counts the members; a tree with
  * fewer members than the text had lost some to equal keys. */
 #include "base/json.h"
 
 #include <limits.h>
 
 #include <json-c/json.h>
+#include <json-c/json_visit.h>
 
 #include "base/err.h"
-#include "base/json_scan.h"
+#include "base/json_check.h"
 
 static struct json_object *from(const struct kr_json *v)
 {
@@ -49,9 +50,7 @@ static int build(struct kr_bytes text, struct json_object **out)
         error = json_tokener_get_error(tok);
     }
     json_tokener_free(tok);
-    if (error == json_tokener_success)
-        return 0;
-    return error == json_tokener_error_memory ? KR_ENOMEM : KR_EPROTO;
+    return error == json_tokener_success ? 0 : KR_EPROTO;
 }
 
 int kr_json_parse(struct kr_bytes text, struct kr_json **out, struct kr_note *why)
@@ -62,7 +61,7 @@ int kr_json_parse(struct kr_bytes text, struct kr_json **out, struct kr_note *wh
     int rc;
 
     *out = NULL;
-    rc = kr_json_scan(text, &in_text, why);
+    rc = kr_json_check(text, &in_text, why);
     if (rc != 0)
         return rc;
     rc = build(text, &tree);

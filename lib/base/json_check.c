@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/json_scan.h"
+#include "base/json_check.h"
 
 #include "base/err.h"
 #include "base/json.h"
@@ -201,7 +201,7 @@ static bool step(struct scan *s)
     return false;
 }
 
-int kr_json_scan(struct kr_bytes text, size_t *members, struct kr_note *why)
+int kr_json_check(struct kr_bytes text, size_t *members, struct kr_note *why)
 {
     struct scan s = {.text = text, .expect = A_VALUE};
     bool fine = true;
