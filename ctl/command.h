@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command: one command of kuberelayctl as a table, and one call of it.
+ * A command's file defines one `const struct ctl_command`; ctl.c lists them; --help, the parser and
+ * the errors all read the same table.
+ * Memory: a call borrows argv; ctl_call_deinit frees its own lists.
+ * Errors: KR_EINVAL is a wrong use (exit code 2), every other code a failure (exit code 1); the
+ * note is the line on stderr. */
+#ifndef KR_CTL_COMMAND_H
+#define KR_CTL_COMMAND_H
+
+#include <stdio.h>
+
+#include "base/bytes.h"
+#include "base/note.h"
+
+#define CTL_ARGS_MAX 4096  /* words of a command line */
+#define CTL_OPTIONS_MAX 16 /* options of a command */
+
+enum ctl_option_kind {
+    CTL_ONE,      /* --name VALUE, at most once */
+    CTL_REQUIRED, /* exactly once */
+    CTL_MANY,     /* any number of times */
+    CTL_SOME,     /* at least once */
+    CTL_SWITCH,   /* --name, without a value */
+};
+
+struct ctl_option {
+    const char *name; /* without dashes */
+    enum ctl_option_kind kind;
+    const char *value; /* how --help calls the value: FILE, NAME; NULL for a switch */
+    const char *text;  /* one sentence */
+};
+
+struct ctl_call;
+
+struct ctl_command {
+    const char *words; /* "ca issue hub" */
+    const char *summary;
+    const char *arg; /* the one positional argument, which is then required; or NULL */
+    const struct ctl_option *options;
+    size_t n_options;
+    int (*run)(const struct ctl_call *call, struct kr_note *why);
+};
+
+struct ctl_call {
+    const struct ctl_command *command;
+    FILE *out;
+    FILE *err; /* for advice; the error line itself is the caller's */
+    int64_t now_wall_ms;
+    const char *arg;
+    bool help;
+    const char **slots; /* owned: n_options lists of `room` values */
+    size_t room;
+    size_t counts[CTL_OPTIONS_MAX];
+};
+
+/* Reads the words behind the command's own. */
+int ctl_call_init(struct ctl_call *call, const struct ctl_command *command, int argc,
+                  char *const *argv, struct kr_note *why);
+void ctl_call_deinit(struct ctl_call *call);
+
+/* The value of an option, NULL if it was not given. The name must be in the table. */
+const char *ctl_get(const struct ctl_call *call, const char *name);
+bool ctl_has(const struct ctl_call *call, const char *name);
+/* All values of an option. */
+const char *const *ctl_get_all(const struct ctl_call *call, const char *name, size_t *n);
+/* A whole number within bounds; `fallback` if it was not given. */
+int ctl_get_number(const struct ctl_call *call, const char *name, uint64_t min, uint64_t max,
+                   uint64_t fallback, uint64_t *out, struct kr_note *why);
+
+void ctl_print_command_help(FILE *out, const struct ctl_command *command);
+
+extern const struct ctl_command ctl_ca_init;
+extern const struct ctl_command ctl_ca_issue_hub;
+extern const struct ctl_command ctl_ca_issue_agent;
+extern const struct ctl_command ctl_ca_issue_user;
+extern const struct ctl_command ctl_ca_show;
+extern const struct ctl_command ctl_kubeconfig;
+
+#endif

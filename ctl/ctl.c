@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctl/ctl.h"
+
+#include <time.h>
+
+#include "base/err.h"
+#include "ctl/command.h"
+
+static const struct ctl_command *const commands[] = {
+    &ctl_ca_init,       &ctl_ca_issue_hub, &ctl_ca_issue_agent,
+    &ctl_ca_issue_user, &ctl_ca_show,      &ctl_kubeconfig,
+};
+
+#define N_COMMANDS (sizeof commands / sizeof commands[0])
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "Usage: kuberelayctl COMMAND [OPTION]...\n"
+                 "The operator's command of kuberelay.\n\nCommands:\n");
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "  %-16s %s\n", commands[i]->words, commands[i]->summary);
+    fprintf(out, "\nkuberelayctl COMMAND --help tells the options of a command.\n"
+                 "Exit codes: 0 done, 1 failed, 2 wrong use.\n");
+}
+
+/* How many words of argv spell the command's name; 0 if they do not spell all of it. */
+static int match(const struct ctl_command *command, int argc, char *const *argv)
+{
+    struct kr_bytes rest = kr_bytes_str(command->words);
+    int words = 0;
+
+    while (rest.n != 0) {
+        size_t n = kr_bytes_find(rest, ' ');
+
+        if (words == argc || !kr_bytes_is((struct kr_bytes){rest.p, n}, argv[words]))
+            return 0;
+        words++;
+        rest = kr_bytes_skip(rest, n < rest.n ? n + 1 : n);
+    }
+    return words;
+}
+
+static int report(FILE *err, int rc, const struct kr_note *why)
+{
+    if (rc == 0)
+        return 0;
+    fprintf(err, "kuberelayctl: %s\n", why->text[0] != 0 ? why->text : kr_err_text(rc));
+    return rc == KR_EINVAL ? 2 : 1;
+}
+
+static int64_t wall_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static int run_command(const struct ctl_command *command, int argc, char *const *argv, FILE *out,
+                       FILE *err)
+{
+    struct kr_note why = {""};
+    struct ctl_call call;
+    int rc = ctl_call_init(&call, command, argc, argv, &why);
+
+    call.out = out;
+    call.err = err;
+    call.now_wall_ms = wall_ms();
+    if (rc == 0 && call.help)
+        ctl_print_command_help(out, command);
+    else if (rc == 0)
+        rc = command->run(&call, &why);
+    ctl_call_deinit(&call);
+    if (rc == 0 && (fflush(out) != 0 || ferror(out) != 0))
+        rc = kr_note_set(&why, KR_EIO, "cannot write to the standard output");
+    return report(err, rc, &why);
+}
+
+static int run_bare(int argc, char *const *argv, FILE *out, FILE *err)
+{
+    const char *last = argc > 0 ? argv[argc - 1] : "";
+    struct kr_note why;
+
+    if (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0) {
+        print_help(out);
+        return 0;
+    }
+    if (argc == 1 && strcmp(last, "--version") == 0) {
+        fprintf(out, "kuberelayctl %s\n", KR_VERSION);
+        return 0;
+    }
+    if (argc == 0)
+        kr_note_set(&why, KR_EINVAL, "no command (see kuberelayctl --help)");
+    else
+        kr_note_set(&why, KR_EINVAL, "unknown command \"%.40s%s%.40s\" (see kuberelayctl --help)",
+                    argv[0], argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
+    return report(err, KR_EINVAL, &why);
+}
+
+int ctl_run(int argc, char *const *argv, FILE *out, FILE *err)
+{
+    if (argc > 0) {
+        argc--;
+        argv++;
+    }
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        int words = match(commands[i], argc, argv);
+
+        if (words != 0)
+            return run_command(commands[i], argc - words, argv + words, out, err);
+    }
+    return run_bare(argc, argv, out, err);
+}
