@@ -121,6 +121,9 @@ class RealBackend(Backend):
         self.server = self._start_server()
         self._wait_ready()
         self._grant()
+        # A server that knows the whole history never says 410: give it a past it forgot.
+        self.etcdctl_compact()
+        self.restart_server()
 
     def _keys(self):
         folder = self.folder
@@ -129,6 +132,7 @@ class RealBackend(Backend):
         self.serving = testpki.issue(
             self.pki, folder, "serving", "kube-apiserver", ips=["127.0.0.1", "10.96.0.1"],
             dns=["localhost", "kubernetes", "kubernetes.default.svc"], usage=testpki.SERVER)
+        self.tokens = testpki.traditional_key(self.serving, folder / "service-accounts.key")
         self.root = testpki.issue(self.pki, folder, "root", "root", ["system:masters"])
         self.agent = testpki.issue(self.pki, folder, "agent", "kuberelay-agent")
 
@@ -153,8 +157,8 @@ class RealBackend(Backend):
             "--tls-cert-file", self.serving.crt, "--tls-private-key-file", self.serving.key,
             "--client-ca-file", self.ca, "--authorization-mode", "RBAC",
             "--service-account-issuer", "https://kubernetes.default.svc",
-            "--service-account-signing-key-file", self.serving.key,
-            "--service-account-key-file", self.serving.key,
+            "--service-account-signing-key-file", self.tokens,
+            "--service-account-key-file", self.tokens,
             "--service-cluster-ip-range", "10.96.0.0/24", "--endpoint-reconciler-type", "none",
             # No controller manager here: nobody would make the service accounts.
             "--disable-admission-plugins", "ServiceAccount",

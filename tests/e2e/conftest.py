@@ -35,7 +35,6 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "fake: needs the scripted fake API server only")
     config.addinivalue_line("markers", "real: needs a real kube-apiserver")
     config.addinivalue_line("markers", "long: minutes; only with --long")
 
@@ -45,7 +44,9 @@ def pytest_collection_modifyitems(config, items):
     backend = config.getoption("--backend")
     keep, drop = [], []
     for item in items:
-        other_run = item.get_closest_marker("fake") and backend != "kubesim"
+        # A world of its own has no backend under test: such tests are the same on each.
+        alone = not {"backend", "site", "session_site"} & set(item.fixturenames)
+        other_run = alone and backend != "kubesim"
         (drop if other_run and not config.getoption("--all") else keep).append(item)
         if item.get_closest_marker("long") and not config.getoption("--long"):
             item.add_marker(pytest.mark.skip(reason="long: runs with --long"))

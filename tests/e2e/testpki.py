@@ -84,6 +84,15 @@ def issue(ca, folder, stem, common="x", organizations=(), uris=(), dns=(), ips=(
     return write(folder, stem, builder.sign(ca.private, hashes.SHA256()), key)
 
 
+def traditional_key(pair, path):
+    """The form in which kube-apiserver finds the public half of a key too."""
+    Path(path).touch(mode=0o600)
+    Path(path).write_bytes(pair.private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption()))
+    return str(path)
+
+
 def _usage(ca):
     return x509.KeyUsage(digital_signature=not ca, content_commitment=False,
                          key_encipherment=False, data_encipherment=False, key_agreement=False,
