@@ -12,7 +12,10 @@ option(KR_FUZZ "build the fuzzers (clang)" OFF)
 set(KR_SANITIZE "" CACHE STRING "value of -fsanitize")
 
 add_compile_options(-Wall -Wextra -Wconversion -Wshadow -Wformat=2 -Wvla -Wstrict-prototypes
-                    -Wmissing-prototypes -Wno-sign-conversion -Wno-format-truncation -Werror)
+                    -Wmissing-prototypes -Wno-sign-conversion -Werror)
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-Wno-format-truncation) # cutting is what snprintf is used for
+endif()
 add_compile_definitions(_GNU_SOURCE KR_VERSION="${PROJECT_VERSION}")
 if(KR_SANITIZE)
   add_compile_options(-fsanitize=${KR_SANITIZE} -fno-omit-frame-pointer)
