@@ -163,7 +163,7 @@ class RealBackend(Backend):
             # No controller manager here: nobody would make the service accounts.
             "--disable-admission-plugins", "ServiceAccount",
             "--audit-policy-file", policy, "--audit-log-path", self.audit_log,
-            "--event-ttl", "10m", "--profiling=false", "--v", "0",
+            "--http2-max-streams-per-connection", "1000", "--event-ttl", "10m", "--profiling=false", "--v", "0",
         ], str(self.folder))
 
     def as_root(self):

@@ -52,13 +52,14 @@ class Site:
 
     # -- requests
     def ask(self, method, path, headers=(), body=None, user="admin", groups=(), timeout=30):
-        """Through hub and agent."""
+        """Through hub and agent. Header names are written small, as HTTP/2 wants them."""
+        headers = [(n.lower(), v) for n, v in headers]
         return self.relay(user, groups).request(method, self.prefix + path, headers, body, timeout)
 
     def ask_direct(self, method, path, headers=(), body=None, user="admin", groups=(),
                    timeout=30):
         """Straight, as the user that the agent would impersonate."""
-        headers = [*headers, *impersonation(user, groups)]
+        headers = [(n.lower(), v) for n, v in headers] + impersonation(user, groups)
         return self.direct().request(method, path, headers, body, timeout)
 
     def both(self, method, path, headers=(), body=None, **kw):

@@ -44,6 +44,9 @@ def twin(body, names=()):
 
 def _strip(value, names):
     if isinstance(value, dict):
+        if "managedFields" in value:  # entries of one second have no order of their own
+            fields = sorted(value["managedFields"], key=lambda f: (f["manager"], f["operation"]))
+            value = {**value, "managedFields": fields}
         return {k: "*" if k in VOLATILE else _strip(v, names) for k, v in value.items()}
     if isinstance(value, list):
         return [_strip(v, names) for v in value]
