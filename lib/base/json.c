@@ -10,7 +10,6 @@
 #include <json-c/json_visit.h>
 
 #include "base/err.h"
-#include "base/json_check.h"
 
 static struct json_object *from(const struct kr_json *v)
 {

@@ -10,10 +10,8 @@
 #define KR_BASE_JSON_H
 
 #include "base/buf.h"
+#include "base/json_check.h" /* the limits */
 #include "base/note.h"
-
-#define KR_JSON_MAX (1024 * 1024)
-#define KR_JSON_DEPTH 32
 
 struct kr_json; /* a document or a value in it */
 

@@ -2,7 +2,6 @@
 #include "base/json_check.h"
 
 #include "base/err.h"
-#include "base/json.h"
 
 /* What may come next. */
 enum expect {

@@ -7,6 +7,9 @@
 #include "base/bytes.h"
 #include "base/note.h"
 
+#define KR_JSON_MAX (1024 * 1024)
+#define KR_JSON_DEPTH 32
+
 /* 0 and the number of members of all objects; else KR_EPROTO or KR_ETOOBIG with a note that says
  * where. */
 int kr_json_check(struct kr_bytes text, size_t *members, struct kr_note *why);
