@@ -128,7 +128,7 @@ static int take_uri(struct kr_identity *id, struct kr_bytes uri,
     if (kr_spiffe_id_parse(&sid, uri, why) != 0)
         return KR_EDENIED;
     if (sid.role != rules->role)
-        return kr_note_set(why, KR_EDENIED, "the certificate is one of a %s, not of a %s",
+        return kr_note_set(why, KR_EDENIED, "the certificate names one of role %s, not %s",
                            kr_role_text(sid.role), kr_role_text(rules->role));
     if (rules->trust_domain != NULL && strcmp(sid.domain, rules->trust_domain) != 0)
         return kr_note_set(why, KR_EDENIED, "the trust domain is \"%.64s\", not \"%.64s\"",

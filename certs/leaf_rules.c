@@ -40,7 +40,8 @@ int kr_leaf_check_usage(X509 *x, enum kr_role role, struct kr_note *why)
         return refuse(why, "the certificate has a malformed extension");
     if ((flags & EXFLAG_CRITICAL) != 0)
         return refuse(why, "the certificate has a critical extension that is not understood");
-    if (X509_check_ca(x) != 0)
+    /* Both: X509_check_ca says no when keyUsage forbids what basicConstraints claims. */
+    if ((flags & EXFLAG_CA) != 0 || X509_check_ca(x) != 0)
         return refuse(why, "the certificate is one of a CA");
     if ((flags & EXFLAG_KUSAGE) == 0)
         return refuse(why, "the certificate has no keyUsage");

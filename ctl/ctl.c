@@ -40,11 +40,17 @@ static int match(const struct ctl_command *command, int argc, char *const *argv)
     return words;
 }
 
+/* One line, whatever was quoted in it: argv may hold line breaks and escape sequences. */
 static int report(FILE *err, int rc, const struct kr_note *why)
 {
+    const char *text = why->text[0] != 0 ? why->text : kr_err_text(rc);
+
     if (rc == 0)
         return 0;
-    fprintf(err, "kuberelayctl: %s\n", why->text[0] != 0 ? why->text : kr_err_text(rc));
+    fputs("kuberelayctl: ", err);
+    for (; *text != 0; text++)
+        fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, err);
+    fputc('\n', err);
     return rc == KR_EINVAL ? 2 : 1;
 }
 
@@ -57,11 +63,10 @@ static int64_t wall_ms(void)
 }
 
 static int run_command(const struct ctl_command *command, int argc, char *const *argv, FILE *out,
-                       FILE *err)
+                       FILE *err, struct kr_note *why)
 {
-    struct kr_note why = {""};
     struct ctl_call call;
-    int rc = ctl_call_init(&call, command, argc, argv, &why);
+    int rc = ctl_call_init(&call, command, argc, argv, why);
 
     call.out = out;
     call.err = err;
@@ -69,18 +74,18 @@ static int run_command(const struct ctl_command *command, int argc, char *const 
     if (rc == 0 && call.help)
         ctl_print_command_help(out, command);
     else if (rc == 0)
-        rc = command->run(&call, &why);
+        rc = command->run(&call, why);
     ctl_call_deinit(&call);
-    if (rc == 0 && (fflush(out) != 0 || ferror(out) != 0))
-        rc = kr_note_set(&why, KR_EIO, "cannot write to the standard output");
-    return report(err, rc, &why);
+    return rc;
 }
 
-static int run_bare(int argc, char *const *argv, FILE *out, FILE *err)
+/* No command: help, version, or a fault. */
+static int run_bare(int argc, char *const *argv, FILE *out, struct kr_note *why)
 {
     const char *last = argc > 0 ? argv[argc - 1] : "";
-    struct kr_note why;
 
+    if (argc == 0)
+        return kr_note_set(why, KR_EINVAL, "no command (see kuberelayctl --help)");
     if (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0) {
         print_help(out);
         return 0;
@@ -89,25 +94,28 @@ static int run_bare(int argc, char *const *argv, FILE *out, FILE *err)
         fprintf(out, "kuberelayctl %s\n", KR_VERSION);
         return 0;
     }
-    if (argc == 0)
-        kr_note_set(&why, KR_EINVAL, "no command (see kuberelayctl --help)");
-    else
-        kr_note_set(&why, KR_EINVAL, "unknown command \"%.40s%s%.40s\" (see kuberelayctl --help)",
-                    argv[0], argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
-    return report(err, KR_EINVAL, &why);
+    return kr_note_set(why, KR_EINVAL, "unknown command \"%.40s%s%.40s\" (see kuberelayctl --help)",
+                       argv[0], argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
 }
 
-int ctl_run(int argc, char *const *argv, FILE *out, FILE *err)
+static int dispatch(int argc, char *const *argv, FILE *out, FILE *err, struct kr_note *why)
 {
-    if (argc > 0) {
-        argc--;
-        argv++;
-    }
     for (size_t i = 0; i < N_COMMANDS; i++) {
         int words = match(commands[i], argc, argv);
 
         if (words != 0)
-            return run_command(commands[i], argc - words, argv + words, out, err);
+            return run_command(commands[i], argc - words, argv + words, out, err, why);
     }
-    return run_bare(argc, argv, out, err);
+    return run_bare(argc, argv, out, why);
+}
+
+int ctl_run(int argc, char *const *argv, FILE *out, FILE *err)
+{
+    int skip = argc > 0 ? 1 : 0; /* the program's name */
+    struct kr_note why = {""};
+    int rc = dispatch(argc - skip, argv + skip, out, err, &why);
+
+    if (rc == 0 && (fflush(out) != 0 || ferror(out) != 0))
+        rc = kr_note_set(&why, KR_EIO, "cannot write to the standard output");
+    return report(err, rc, &why);
 }
