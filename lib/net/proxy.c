@@ -237,17 +237,17 @@ int kr_proxy_request(const struct kr_proxy *p, const struct kr_hostport *to, str
 
 static int judge_status(struct kr_bytes line, struct kr_note *why)
 {
-    int status;
+    uint64_t status;
 
     if (line.n < 12 || !kr_bytes_starts(line, KR_LIT("HTTP/1.")) || line.p[8] != ' ' ||
-        (line.n > 12 && line.p[12] != ' '))
+        (line.n > 12 && line.p[12] != ' ') ||
+        !kr_bytes_to_u64(kr_bytes_of(line.p + 9, 3), 999, &status))
         return kr_note_set(why, KR_EPROTO, "the proxy does not answer in HTTP/1");
-    status = (line.p[9] - '0') * 100 + (line.p[10] - '0') * 10 + (line.p[11] - '0');
     if (status >= 200 && status < 300)
         return 1;
     if (status == 407)
         return kr_note_set(why, KR_EDENIED, "the proxy wants other credentials (407)");
-    return kr_note_set(why, KR_ECONNREFUSED, "the proxy refused: status %d", status);
+    return kr_note_set(why, KR_ECONNREFUSED, "the proxy refused: status %u", (unsigned)status);
 }
 
 int kr_proxy_answer(struct kr_bytes in, size_t *used, struct kr_note *why)
