@@ -400,6 +400,8 @@ class H1Connection(Connection):
 
     def _read_body(self, x):
         length = x.get("content-length")
+        if (x.get("expect") or "").lower() == "100-continue":
+            self.pipe.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         if (x.get("transfer-encoding") or "").lower() == "chunked":
             ok = self._read_chunks(x)
         elif length:
