@@ -34,7 +34,7 @@ int64_t kr_ca_lifetime_max_s(enum kr_role role)
 {
     switch (role) {
     case KR_ROLE_HUB:
-        return 825 * (int64_t)KR_CA_DAY_S; /* what common TLS clients take from a server */
+        return 825 * KR_CA_DAY_S; /* what common TLS clients take from a server */
     case KR_ROLE_AGENT:
         return 90 * KR_CA_DAY_S;
     case KR_ROLE_USER:

@@ -20,8 +20,8 @@
 #include "base/buf.h"
 #include "certs/spiffe_id.h"
 
-#define KR_CA_HOUR_S 3600
-#define KR_CA_DAY_S 86400
+#define KR_CA_HOUR_S INT64_C(3600)
+#define KR_CA_DAY_S INT64_C(86400)
 #define KR_CA_NAMES_MAX 100 /* DNS names, and as many addresses, of one hub */
 
 struct kr_ca;

@@ -11,7 +11,7 @@
 
 #define BACKDATE_S 300
 #define SERIAL_BITS 128
-#define PEM_MAX (64 * 1024)
+#define PEM_MAX 65536
 
 static int broken(struct kr_note *why, const char *step)
 {

@@ -60,17 +60,6 @@ bool kr_spiffe_is_segment(struct kr_bytes b)
     return true;
 }
 
-bool kr_is_dns_label(struct kr_bytes b)
-{
-    if (b.n == 0 || b.n > 63 || b.p[0] == '-' || b.p[b.n - 1] == '-')
-        return false;
-    for (size_t i = 0; i < b.n; i++) {
-        if (!is_lower_alnum(b.p[i]) && b.p[i] != '-')
-            return false;
-    }
-    return true;
-}
-
 static void copy(char out[KR_SPIFFE_ID_MAX + 1], struct kr_bytes b)
 {
     memcpy(out, b.p, b.n);
@@ -166,7 +155,7 @@ int kr_spiffe_id_parse(struct kr_spiffe_id *out, struct kr_bytes uri, struct kr_
 {
     struct kr_spiffe_id id = {0};
     struct kr_bytes seg[SEGMENTS_MAX];
-    struct kr_bytes rest;
+    struct kr_bytes rest = {NULL, 0};
     int rc;
 
     memset(out, 0, sizeof *out);
@@ -184,7 +173,7 @@ int kr_spiffe_id_parse(struct kr_spiffe_id *out, struct kr_bytes uri, struct kr_
 
 int kr_spiffe_domain_parse(char out[KR_SPIFFE_ID_MAX + 1], struct kr_bytes uri, struct kr_note *why)
 {
-    struct kr_bytes rest;
+    struct kr_bytes rest = {NULL, 0};
     int rc;
 
     out[0] = 0;

@@ -46,7 +46,5 @@ int kr_spiffe_domain_parse(char out[KR_SPIFFE_ID_MAX + 1], struct kr_bytes uri,
 bool kr_spiffe_is_domain(struct kr_bytes b);
 /* One path segment: [a-zA-Z0-9._-]+ but "." and "..". */
 bool kr_spiffe_is_segment(struct kr_bytes b);
-/* RFC 1123 label: [a-z0-9]([-a-z0-9]*[a-z0-9])?, at most 63 bytes. */
-bool kr_is_dns_label(struct kr_bytes b);
 
 #endif

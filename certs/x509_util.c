@@ -111,7 +111,7 @@ bool kr_x509_serial(const X509 *x, char out[41])
     n = BN_bn2bin(bn, raw);
     BN_free(bn);
     for (int i = 0; i < n; i++)
-        snprintf(out + 2 * i, 3, "%02x", raw[i]);
+        snprintf(out + 2 * (size_t)i, 3, "%02x", raw[i]);
     return true;
 }
 

@@ -18,7 +18,7 @@ static bool is_file_name(struct kr_bytes b)
         uint8_t c = b.p[i];
         bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 
-        if (!alnum && memchr("._-@+", c, 5) == NULL)
+        if (!alnum && c != '.' && c != '_' && c != '-' && c != '@' && c != '+')
             return false;
     }
     return true;

@@ -4,8 +4,8 @@
 #include "certs/store_file.h"
 #include "ctl/command.h"
 
-#define PEM_FILE_MAX (64 * 1024)
-#define TEXT_MAX (1024 * 1024)
+#define PEM_FILE_MAX 65536
+#define TEXT_MAX 1048576
 
 static int run(const struct ctl_call *call, struct kr_note *why)
 {

@@ -12,8 +12,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define PEM_FILE_MAX (256 * 1024)
-#define TEXT_MAX (64 * 1024 * 1024) /* clusters times the CA bundle */
+#define PEM_FILE_MAX 262144
+#define TEXT_MAX 67108864 /* clusters times the CA bundle, with room */
 #define CLUSTERS_MAX 1000
 
 static const struct ctl_option options[] = {

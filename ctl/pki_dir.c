@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "certs/store_file.h"
 
-#define PEM_FILE_MAX (64 * 1024)
+#define PEM_FILE_MAX 65536
 
 static int make_path(char out[PATH_MAX], const char *left, const char *glue, const char *right,
                      struct kr_note *why)
@@ -70,7 +70,7 @@ static int read_lifetime(const struct ctl_call *call, int64_t *out_s, struct kr_
         return kr_note_set(why, KR_EINVAL, "give --days or --hours, not both");
     rc = ctl_get_number(call, "days", 1, 825, 0, &days, why);
     if (rc == 0)
-        rc = ctl_get_number(call, "hours", 1, 825 * 24, 0, &hours, why);
+        rc = ctl_get_number(call, "hours", 1, UINT64_C(825) * 24, 0, &hours, why);
     if (rc == 0)
         *out_s = (int64_t)days * KR_CA_DAY_S + (int64_t)hours * KR_CA_HOUR_S;
     return rc;

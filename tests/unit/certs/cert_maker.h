@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cert_maker: certificates for tests, made with OpenSSL from a row that says how each differs from
- * a good one. They sign themselves: the chain is TLS's business, not the judge's. Included by one
- * test only: its functions are static. */
+ * a good one. They sign themselves: the chain is TLS's business, not the judge's.
+ * Its functions are static, for a test to include. */
 #ifndef KR_TEST_CERT_MAKER_H
 #define KR_TEST_CERT_MAKER_H
 
