@@ -58,7 +58,7 @@ static void test_parse_when_user_then_name(void **state)
     assert_round_trip(text, &id);
 }
 
-static const char *const bad[] = {
+static const char *const no_identities[] = {
     "",
     "spiffe:/",
     "spiffe://",
@@ -114,14 +114,14 @@ static const char *const bad[] = {
 static void test_parse_when_not_exact_then_refused_with_a_reason(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < sizeof no_identities / sizeof no_identities[0]; i++) {
         struct kr_spiffe_id id;
         struct kr_spiffe_id zero = {0};
         struct kr_note why = {""};
 
         memset(&id, 0xff, sizeof id);
-        if (kr_spiffe_id_parse(&id, kr_bytes_str(bad[i]), &why) != KR_EPROTO)
-            fail_msg("accepted: %s", bad[i]);
+        if (kr_spiffe_id_parse(&id, kr_bytes_str(no_identities[i]), &why) != KR_EPROTO)
+            fail_msg("accepted: %s", no_identities[i]);
         assert_memory_equal(&id, &zero, sizeof id);
         assert_int_not_equal(why.text[0], 0);
     }
