@@ -136,3 +136,15 @@ def test_check_06_every_kubectl_lists_pods_alike(site, minor):
     site.namespace()
     direct = site.kubectl_direct(program).ok("get", "pods,namespaces", "-A")
     assert same_text(direct, site.kubectl(program).ok("get", "pods,namespaces", "-A"))
+
+
+@pytest.mark.parametrize("args", [
+    ("get", "nodes", "-o", "wide"), ("get", "pods", "-A", "--show-labels"),
+    ("get", "pods", "-A", "--sort-by=.metadata.name"), ("get", "pods,services", "-A"),
+    ("get", "namespaces", "-o", "yaml"), ("get", "namespaces", "-o", "json"),
+    ("describe", "namespace", "default"), ("get", "nosuchkind"), ("get", "pod", "nosuchpod"),
+])
+def test_field_F042_kubectl_prints_the_same_text(site, args):
+    direct, relayed = site.kubectl_direct().run(*args), site.kubectl().run(*args)
+    assert relayed.code == direct.code
+    assert same_text(direct.out, relayed.out) and same_text(direct.err, relayed.err)

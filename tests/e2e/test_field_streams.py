@@ -322,6 +322,22 @@ def test_field_F043_upgrades_get_a_clean_refusal(fake):
     assert not fake.api.seen(lambda x: "exec" in x.path and "upgrade" in x.names())
 
 
+def test_field_F004_a_refused_upgrade_opens_no_pipe(fake):
+    """What follows a refused upgrade on the same socket is a request like any other."""
+    fake.api.script(lambda x: True, lambda x: x.respond(200, {}))
+    upgrade = (f"POST {fake.prefix}/api/v1/namespaces/d/pods/p/exec HTTP/1.1\r\nHost: h\r\n"
+               "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\n")
+    second = (f"GET {fake.prefix}/api/v1/namespaces/kube-system/secrets HTTP/1.1\r\nHost: h\r\n"
+              "Impersonate-User: root\r\n\r\n")
+    with fake.world.h1("alice", alpn=None) as client:
+        client.send((upgrade + second).encode())
+        status, _ = client.read_head(10)
+        assert status >= 400
+        client.wait_closed(20)
+    for x in fake.api.seen(lambda x: "secrets" in x.path):
+        assert x.all("impersonate-user") == ["kuberelay:alice"]
+
+
 # -- F044: metrics
 
 def test_field_F044_series_do_not_grow_with_names(fake):

@@ -18,6 +18,7 @@ from procs import Process, run
 
 HUB_DOMAIN = "hub.test"
 TRUST_DOMAIN = "example.test"
+REPORT = r"ERROR: \w+Sanitizer|runtime error:|WARNING: ThreadSanitizer|[Aa]ssertion .*failed"
 
 
 class Binaries:
@@ -37,6 +38,12 @@ class Binaries:
 
     def __getitem__(self, name):
         return self.paths[name]
+
+    @property
+    def sanitized(self):
+        """Built with a sanitizer: slower, and its memory says nothing."""
+        hub = self.paths.get("kuberelay-hub")
+        return bool(hub) and re.search(rb"__(asan|tsan)_init", Path(hub).read_bytes()) is not None
 
     def missing(self, *names):
         return [n for n in names if n not in self.paths]
@@ -222,6 +229,7 @@ class World:
         return metrics((process or self.hub).admin)
 
     def close(self):
+        """Ends everything; fails if a sanitizer or an assertion spoke on the way."""
         for client in self.clients:
             try:
                 client.close()
@@ -231,6 +239,9 @@ class World:
             if process.frozen:
                 process.thaw()
             process.kill()
+            process.reader.join(5)
+        reports = [line for p in self.processes for line in p.grep(REPORT)]
+        assert not reports, f"a program reported a fault of its own: {reports[:5]}"
 
 
 def admin_get(address, path, timeout=10):
