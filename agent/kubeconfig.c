@@ -1,42 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/kubeconfig.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base64.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/yaml.h"
 
-#define FILE_MAX (1u << 20)
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
-
-int agent_read_file(const char *path, struct kr_buf *out, struct kr_note *why)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = 0;
-    int rc = 0;
-
-    if (fd < 0)
-        return kr_note_set(why, KR_EIO, "%s: %s", path, strerror(errno));
-    kr_buf_deinit(out);
-    kr_buf_init(out, FILE_MAX);
-    do {
-        rc = kr_buf_reserve(out, 4096);
-        if (rc == 0 && (n = read(fd, out->p + out->n, 4096)) > 0)
-            out->n += (size_t)n;
-    } while (rc == 0 && n > 0);
-    if (rc != 0)
-        kr_note_set(why, rc, "%s: %s", path, kr_err_text(rc));
-    else if (n < 0)
-        rc = kr_note_set(why, KR_EIO, "%s: %s", path, strerror(errno));
-    close(fd);
-    return rc;
-}
 
 static int parse_server(struct agent_kubeconfig *k, const char *server, struct kr_note *why)
 {
@@ -113,7 +87,7 @@ static int load_pem(struct kr_yaml *y, const struct kr_yaml_node *node, const ch
     int rc;
 
     snprintf(data_key, sizeof data_key, "%s-data", key);
-    kr_buf_init(out, FILE_MAX);
+    kr_buf_init(out, KR_FILE_MAX);
     text = kr_yaml_text(kr_yaml_get(y, node, data_key));
     if (text != NULL) {
         rc = kr_base64_decode(out, kr_bytes_str(text));
@@ -125,7 +99,7 @@ static int load_pem(struct kr_yaml *y, const struct kr_yaml_node *node, const ch
     path = resolve_path(file, text);
     if (path == NULL)
         return kr_note_set(why, KR_ENOMEM, "out of memory");
-    rc = agent_read_file(path, out, why);
+    rc = kr_file_read(path, out, why);
     if (path_out != NULL)
         *path_out = path;
     else
@@ -203,12 +177,12 @@ static int load_context(struct agent_kubeconfig *k, struct kr_yaml *y, const cha
 int agent_kubeconfig_load(struct agent_kubeconfig *k, const char *file, const char *context,
                           struct kr_note *why)
 {
-    struct kr_buf text = {.max = FILE_MAX};
+    struct kr_buf text = {.max = KR_FILE_MAX};
     struct kr_yaml *y = NULL;
     int rc;
 
     *k = (struct agent_kubeconfig){0};
-    rc = agent_read_file(file, &text, why);
+    rc = kr_file_read(file, &text, why);
     if (rc != 0)
         return rc;
     rc = kr_yaml_parse(kr_buf_bytes(&text), &y, why);
@@ -239,7 +213,7 @@ int agent_kubeconfig_in_cluster(struct agent_kubeconfig *k, const char *dir, str
     if (asprintf(&k->token_file, "%s/token", dir) < 0 ||
         asprintf(&k->ca_file, "%s/ca.crt", dir) < 0)
         return kr_note_set(why, KR_ENOMEM, "out of memory");
-    return agent_read_file(k->ca_file, &k->ca_pem, why);
+    return kr_file_read(k->ca_file, &k->ca_pem, why);
 }
 
 void agent_kubeconfig_deinit(struct agent_kubeconfig *k)

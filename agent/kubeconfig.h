@@ -30,7 +30,4 @@ int agent_kubeconfig_load(struct agent_kubeconfig *k, const char *file, const ch
 int agent_kubeconfig_in_cluster(struct agent_kubeconfig *k, const char *dir, struct kr_note *why);
 void agent_kubeconfig_deinit(struct agent_kubeconfig *k);
 
-/* Reads a small file whole; at most 1 MiB. */
-int agent_read_file(const char *path, struct kr_buf *out, struct kr_note *why);
-
 #endif

@@ -35,12 +35,6 @@ static void cancel_out(struct kr_forward *fw, enum kr_abort how)
     kr_exchange_abort(out, how);
 }
 
-static void fail(struct kr_forward *fw, int rc)
-{
-    kr_body_queue_deinit(&fw->up); /* nobody takes it any more */
-    fw->ops->on_failed(fw, rc);
-}
-
 /* ---- the client's side ---- */
 
 static void in_on_body(void *user, struct kr_bytes bytes)
@@ -54,7 +48,7 @@ static void in_on_body(void *user, struct kr_bytes bytes)
     }
     if (kr_body_queue_append(&fw->up, bytes) != 0) {
         cancel_out(fw, KR_ABORT_CANCEL);
-        fail(fw, KR_ENOMEM);
+        fw->ops->on_failed(fw, KR_ENOMEM);
         return;
     }
     if (fw->out != NULL)
@@ -119,7 +113,7 @@ static void out_on_head(void *user)
     kr_head_deinit(&to);
     if (rc != 0) {
         cancel_out(fw, KR_ABORT_CANCEL);
-        fail(fw, rc);
+        fw->ops->on_failed(fw, rc);
     }
 }
 
@@ -132,7 +126,7 @@ static void out_on_body(void *user, struct kr_bytes bytes)
         fw->ops->on_response_body(fw, bytes);
     if (kr_body_queue_append(&fw->down, bytes) != 0) {
         cancel_out(fw, KR_ABORT_CANCEL);
-        fail(fw, KR_ENOMEM);
+        fw->ops->on_failed(fw, KR_ENOMEM);
         return;
     }
     kr_exchange_ready(fw->in);
@@ -162,6 +156,7 @@ static void out_take(void *user, uint8_t *out, size_t n)
     struct kr_forward *fw = user;
 
     kr_body_queue_take(&fw->up, out, n);
+    fw->up_taken = true;
     if (fw->in != NULL)
         kr_exchange_consumed(fw->in, n);
 }
@@ -174,7 +169,7 @@ static void out_on_done(void *user, int rc)
     fw->out = NULL;
     if (fw->down_ended) /* the whole answer came; how the stream ended then does not matter */
         return;
-    fail(fw, rc != 0 ? rc : KR_ECONNLOST);
+    fw->ops->on_failed(fw, rc != 0 ? rc : KR_ECONNLOST);
 }
 
 static const struct kr_exchange_user out_ops = {

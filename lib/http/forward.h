@@ -39,6 +39,7 @@ struct kr_forward { /* read the fields; they belong to forward.c */
     struct kr_body_queue down;
     uint64_t up_bytes;   /* of request body that came in */
     uint64_t down_bytes; /* of response body that came in */
+    bool up_taken;       /* some of the request body went out: it cannot be sent a second time */
     bool up_ended;
     bool down_ended;
     bool response_begun; /* the response head was passed on */
@@ -51,7 +52,8 @@ void kr_forward_init(struct kr_forward *fw, const struct kr_forward_ops *ops);
 void kr_forward_deinit(struct kr_forward *fw);
 /* Within on_request of the incoming connection. */
 void kr_forward_in(struct kr_forward *fw, struct kr_exchange *in);
-/* Sends the request on `conn`: `head` is copied. KR_EFULL: the connection takes none now. */
+/* Sends the request on `conn`: `head` is copied. KR_EFULL: the connection takes none now. May be
+ * called again from on_failed, if no byte of a body was taken (up_taken) and no answer begun. */
 int kr_forward_open(struct kr_forward *fw, struct kr_conn *conn, const struct kr_head *head);
 /* Cancels the outgoing exchange, if there is one, and hands the incoming one to the caller, who
  * answers it. No callback of `ops` comes any more. */

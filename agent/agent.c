@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draining: SIGTERM -> hubs are told, tunnels take no new requests -> the last request has ended,
+ * or drainTimeout has passed -> everything is closed -> exit. A second SIGTERM closes at once. */
+#include "agent/agent.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "agent/admin.h"
+#include "agent/apiserver.h"
+#include "agent/link.h"
+#include "agent/probe.h"
+#include "base/assert.h"
+#include "base/err.h"
+
+#define LINKS_MAX 512
+#define DRAIN_LOOK_MS 50
+
+struct agent {
+    struct agent_core c;
+    struct agent_probe probe;
+    struct agent_admin *admin;
+    struct agent_link *links[LINKS_MAX];
+    size_t link_count;
+    struct kr_proxy proxy;
+    bool has_proxy;
+    struct kr_timer drain; /* looks whether the last request has ended */
+    int64_t drain_until_ms;
+    bool closing;
+};
+
+static bool is_attached(void *owner)
+{
+    struct agent *a = owner;
+
+    for (size_t i = 0; i < a->link_count; i++) {
+        if (agent_link_attached(a->links[i]))
+            return true;
+    }
+    return false;
+}
+
+static void on_health(void *owner)
+{
+    struct agent *a = owner;
+
+    for (size_t i = 0; i < a->link_count; i++)
+        agent_link_tell(a->links[i]);
+}
+
+static void close_all(struct agent *a)
+{
+    a->closing = true;
+    for (size_t i = 0; i < a->link_count; i++)
+        agent_link_close(a->links[i]);
+    agent_admin_close(a->admin);
+    kr_timer_start(a->c.sched, &a->drain, 100); /* for the last bytes */
+}
+
+static void on_drain_look(struct kr_timer *t)
+{
+    struct agent *a = KR_CONTAINER_OF(t, struct agent, drain);
+
+    if (a->closing)
+        kr_loop_stop(a->c.loop);
+    else if (a->c.requests == 0 || a->c.sched->now_ms >= a->drain_until_ms)
+        close_all(a);
+    else
+        kr_timer_start(a->c.sched, &a->drain, DRAIN_LOOK_MS);
+}
+
+static void on_term(void *owner, int signum)
+{
+    struct agent *a = owner;
+
+    (void)signum;
+    if (a->c.draining) {
+        close_all(a);
+        return;
+    }
+    a->c.draining = true;
+    KR_LOG_AT(a->c.log, KR_LOG_INFO, "draining", KR_U("requests", a->c.requests));
+    for (size_t i = 0; i < a->link_count; i++)
+        agent_link_drain(a->links[i]);
+    a->drain_until_ms = a->c.sched->now_ms + a->c.options->drain_timeout_ms;
+    kr_timer_start(a->c.sched, &a->drain, DRAIN_LOOK_MS);
+}
+
+static void on_hup(void *owner, int signum)
+{
+    struct agent *a = owner;
+    struct kr_note why = {""};
+
+    (void)signum;
+    if (agent_core_load_tls(&a->c, &why) != 0) {
+        KR_LOG_AT(a->c.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
+                  KR_S("effect", "what was loaded before stays in use"));
+        return;
+    }
+    KR_LOG_AT(a->c.log, KR_LOG_INFO, "reloaded", KR_S("cert", a->c.options->cert_file));
+    for (size_t i = 0; i < a->link_count; i++)
+        agent_link_retry(a->links[i]);
+}
+
+static const char *first_env(const char *a, const char *b)
+{
+    const char *v = getenv(a);
+
+    return v != NULL && v[0] != '\0' ? v : getenv(b);
+}
+
+static int find_proxy(struct agent *a, struct kr_note *why)
+{
+    const struct agent_options *o = a->c.options;
+    const char *url = o->proxy != NULL ? o->proxy : first_env("HTTPS_PROXY", "https_proxy");
+    const char *direct = o->no_proxy != NULL ? o->no_proxy : first_env("NO_PROXY", "no_proxy");
+    int rc;
+
+    if (url == NULL || url[0] == '\0')
+        return 0;
+    rc = kr_proxy_parse(url, direct != NULL ? direct : "", &a->proxy, why);
+    if (rc != 0)
+        return kr_note_wrap(why, rc, "proxy");
+    a->has_proxy = true;
+    return 0;
+}
+
+static int make_links(struct agent *a, struct kr_note *why)
+{
+    const struct agent_options *o = a->c.options;
+
+    if (o->hubs.n * (size_t)o->lanes > LINKS_MAX)
+        return kr_note_set(why, KR_EINVAL, "hubs times lanes is more than %d", LINKS_MAX);
+    for (size_t i = 0; i < o->hubs.n; i++) {
+        for (int64_t lane = 0; lane < o->lanes; lane++) {
+            struct agent_link_config cfg = {
+                .c = &a->c,
+                .hub = o->hubs.v[i],
+                .lane = lane == 0 ? KR_LANE_INTERACTIVE : KR_LANE_BULK,
+                .proxy = a->has_proxy ? &a->proxy : NULL,
+            };
+
+            a->links[a->link_count] = agent_link_create(&cfg, why);
+            if (a->links[a->link_count] == NULL)
+                return kr_note_wrap(why, KR_EINVAL, "hubs");
+            a->link_count++;
+        }
+    }
+    return 0;
+}
+
+static int start(struct agent *a, const struct agent_options *options, struct kr_log *log,
+                 struct kr_note *why)
+{
+    int rc = agent_core_init(&a->c, options, log, why);
+
+    if (rc == 0)
+        rc = find_proxy(a, why);
+    if (rc != 0)
+        return rc;
+    kr_timer_init(&a->drain, on_drain_look);
+    agent_probe_init(&a->probe, &a->c, on_health, a);
+    a->c.api = agent_apiserver_create(&a->c, why);
+    if (a->c.api == NULL)
+        return KR_EINVAL;
+    a->admin = agent_admin_create(&a->c, is_attached, a, why);
+    if (a->admin == NULL)
+        return KR_EIO;
+    rc = make_links(a, why);
+    if (rc != 0)
+        return rc;
+    kr_loop_on_signal(a->c.loop, SIGTERM, on_term, a);
+    kr_loop_on_signal(a->c.loop, SIGINT, on_term, a);
+    kr_loop_on_signal(a->c.loop, SIGHUP, on_hup, a);
+    return 0;
+}
+
+static void run(struct agent *a)
+{
+    KR_LOG_AT(a->c.log, KR_LOG_INFO, "started", KR_S("version", KR_VERSION),
+              KR_S("cluster", a->c.self.name), KR_S("instance", a->c.self.instance),
+              KR_B("api-server", agent_apiserver_authority(a->c.api)));
+    KR_LOG_AT(a->c.log, KR_LOG_INFO, "listening", KR_S("port", "admin"),
+              KR_S("address", agent_admin_address(a->admin)));
+    agent_probe_start(&a->probe);
+    for (size_t i = 0; i < a->link_count; i++)
+        agent_link_start(a->links[i]);
+    kr_loop_run(a->c.loop);
+    KR_LOG_AT(a->c.log, KR_LOG_INFO, "stopped", KR_S("cluster", a->c.self.name));
+}
+
+static void stop(struct agent *a)
+{
+    if (a->c.sched != NULL) {
+        agent_probe_stop(&a->probe);
+        kr_timer_stop(a->c.sched, &a->drain);
+    }
+    for (size_t i = 0; i < a->link_count; i++)
+        agent_link_close(a->links[i]);
+    if (a->c.api != NULL)
+        agent_apiserver_close(a->c.api);
+    if (a->c.io != NULL)
+        kr_tls_io_destroy(a->c.io); /* what is left ends now */
+    a->c.io = NULL;
+    for (size_t i = 0; i < a->link_count; i++)
+        agent_link_destroy(a->links[i]);
+    agent_apiserver_destroy(a->c.api);
+    agent_admin_destroy(a->admin);
+    kr_proxy_deinit(&a->proxy);
+    agent_core_deinit(&a->c);
+}
+
+int agent_run(const struct agent_options *options, struct kr_log *log)
+{
+    struct agent *a = calloc(1, sizeof *a);
+    struct kr_note why = {"out of memory"};
+    int rc = KR_ENOMEM;
+
+    signal(SIGPIPE, SIG_IGN);
+    if (a != NULL)
+        rc = start(a, options, log, &why);
+    if (rc == 0)
+        run(a);
+    else
+        KR_LOG_AT(log, KR_LOG_ERROR, "start-failed", KR_S("reason", why.text));
+    if (a != NULL)
+        stop(a);
+    free(a);
+    return rc == 0 ? 0 : 1;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/core.h"
+
+#include "agent/counters.h"
+#include "base/err.h"
+#include "base/file.h"
+
+static const struct kr_tls_alpn hub_alpn[] = {{"kuberelay/1", KR_TLS_CERT_REQUIRED}};
+
+/* The certificate says which cluster this is. */
+static int learn_self(const struct agent_options *o, struct kr_identity *self, struct kr_note *why)
+{
+    struct kr_identity_rules rules = {KR_ROLE_AGENT, NULL};
+    struct kr_buf pem = {.max = KR_FILE_MAX};
+    int rc = kr_file_read(o->cert_file, &pem, why);
+
+    if (rc == 0) {
+        rc = kr_identity_judge_pem(self, kr_buf_bytes(&pem), &rules, why);
+        if (rc != 0)
+            kr_note_wrap(why, rc, "%s", o->cert_file);
+    }
+    kr_buf_deinit(&pem);
+    return rc;
+}
+
+int agent_core_load_tls(struct agent_core *c, struct kr_note *why)
+{
+    const struct agent_options *o = c->options;
+    struct kr_tls_config cfg = {
+        .cert.file = o->cert_file,
+        .key.file = o->key_file,
+        .ca.file = o->ca_file,
+        .alpn = hub_alpn,
+        .alpn_count = 1,
+        .alpn_required = true,
+        .lax_key_mode = o->lax_key_mode,
+    };
+    struct kr_identity self = {0};
+    struct kr_tls_context *ctx = NULL;
+    int rc = learn_self(o, &self, why);
+
+    if (rc == 0)
+        ctx = kr_tls_context_create(&cfg, &rc, why);
+    if (ctx == NULL) {
+        kr_identity_deinit(&self);
+        return rc;
+    }
+    kr_tls_context_unref(c->hub_tls);
+    kr_identity_deinit(&c->self);
+    c->hub_tls = ctx;
+    c->self = self;
+    return 0;
+}
+
+int agent_core_init(struct agent_core *c, const struct agent_options *options, struct kr_log *log,
+                    struct kr_note *why)
+{
+    *c = (struct agent_core){.options = options, .log = log};
+    kr_rand_init(&c->rand);
+    kr_rand_secret(c->boot_id, sizeof c->boot_id);
+    c->loop = kr_loop_create(why);
+    if (c->loop == NULL)
+        return KR_ENOMEM;
+    c->sched = kr_loop_sched(c->loop);
+    c->io = kr_tls_io_create(c->loop);
+    c->metrics = kr_metrics_create(agent_counters, AGENT_COUNTERS_N);
+    if (c->io == NULL || c->metrics == NULL ||
+        kr_h2_shared_init(&c->h2, options->window_budget) != 0)
+        return kr_note_set(why, KR_ENOMEM, "out of memory");
+    kr_metric_set(kr_metrics_get(c->metrics, AGENT_BUILD_INFO, KR_VERSION), 1);
+    c->m_exchanges = kr_metrics_series(c->metrics, AGENT_EXCHANGES, NULL, 0);
+    return agent_core_load_tls(c, why);
+}
+
+void agent_core_deinit(struct agent_core *c)
+{
+    kr_tls_context_unref(c->hub_tls);
+    kr_identity_deinit(&c->self);
+    if (c->io != NULL)
+        kr_tls_io_destroy(c->io);
+    kr_h2_shared_deinit(&c->h2);
+    kr_metrics_destroy(c->metrics);
+    if (c->loop != NULL)
+        kr_loop_destroy(c->loop);
+    *c = (struct agent_core){0};
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core: what the parts of the agent share. Nothing is global. Threads: one. */
+#ifndef AGENT_CORE_H
+#define AGENT_CORE_H
+
+#include "agent/options.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/rand.h"
+#include "certs/identity.h"
+#include "http/h2_session.h"
+#include "net/net_io.h"
+#include "net/tls_context.h"
+#include "wire/messages.h"
+
+struct agent_apiserver;
+
+/* What is known of the API server; told to every hub. */
+struct agent_health {
+    enum kr_api_health health;
+    char version[64];
+    char cluster_uid[64];
+    uint32_t nodes;
+};
+
+struct agent_core {
+    const struct agent_options *options;
+    struct kr_log *log;
+    struct kr_loop *loop;
+    struct kr_sched *sched;
+    struct kr_tls_io *io;
+    struct kr_h2_shared h2;
+    struct kr_metrics *metrics;
+    struct kr_rand rand;
+    struct kr_identity self;
+    struct kr_tls_context *hub_tls;
+    struct agent_apiserver *api;
+    struct agent_health health;
+    uint8_t boot_id[16];
+    size_t requests;
+    bool draining;
+    struct kr_metric *m_exchanges;
+};
+
+int agent_core_init(struct agent_core *c, const struct agent_options *options, struct kr_log *log,
+                    struct kr_note *why);
+void agent_core_deinit(struct agent_core *c);
+/* Reads certificate, key and root anew; on failure the old ones stay. */
+int agent_core_load_tls(struct agent_core *c, struct kr_note *why);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* counters: the agent's metrics, one row each. */
+#ifndef AGENT_COUNTERS_H
+#define AGENT_COUNTERS_H
+
+#include "base/metrics.h"
+
+enum agent_counter {
+    AGENT_BUILD_INFO,
+    AGENT_LINKS,
+    AGENT_LINK_FAILURES,
+    AGENT_EXCHANGES,
+    AGENT_REQUESTS,
+    AGENT_ANSWERS,
+    AGENT_API_CONNECTIONS,
+    AGENT_API_UP,
+    AGENT_WINDOW_LEFT,
+    AGENT_COUNTERS_N,
+};
+
+extern const struct kr_metric_family agent_counters[AGENT_COUNTERS_N];
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options: what can be configured of the agent. */
+#ifndef AGENT_OPTIONS_H
+#define AGENT_OPTIONS_H
+
+#include "base/options.h"
+
+struct agent_options {
+    struct kr_strings hubs;
+    const char *hub_name;
+    const char *ca_file;
+    const char *cert_file;
+    const char *key_file;
+    const char *kubeconfig;
+    const char *context;
+    const char *service_account_dir;
+    const char *proxy;
+    const char *no_proxy;
+    const char *admin_listen;
+    const char *user_prefix;
+    int64_t lanes;
+    int log_level;
+    bool lax_key_mode;
+    int64_t silence_ms;
+    int64_t reconnect_base_ms;
+    int64_t reconnect_max_ms;
+    int64_t api_timeout_ms;
+    int64_t drain_timeout_ms;
+    int64_t window_budget;
+    int64_t max_requests;
+};
+
+extern const struct kr_program agent_program;
+
+#endif

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path: read who asks, check the path again, get a connection, build the head from an
+ * allow-list, add credential and identity, open; filter the answer's head; the bodies flow.
+ * Failure modes: the header is missing or bad (400: only our hub may ask); no API server (503); its
+ * 401 for our credential (a fresh token once, then 502); it breaks before or after its answer
+ * began. */
+#include "agent/request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "agent/answer.h"
+#include "agent/apiserver.h"
+#include "agent/counters.h"
+#include "base/assert.h"
+#include "base/err.h"
+#include "http/forward.h"
+#include "kube/headers.h"
+#include "kube/watch_lines.h"
+#include "wire/request_header.h"
+
+#define ATTEMPTS_MAX 3
+#define SLACK_MS 1000 /* the hub's own deadline comes first */
+
+struct request {
+    struct kr_forward fw;
+    struct agent_core *c;
+    struct kr_arena arena;
+    struct kr_relay_request who;
+    struct kr_request_info info; /* its text is gone once a long-running answer began */
+    struct agent_waiter waiter;
+    struct kr_timer deadline;
+    struct kr_watch_lines lines;
+    uint32_t token_generation;
+    int attempts;
+    int verdict; /* enum kr_case that on_response decided, or -1 */
+    bool is_watch;
+    bool retry; /* the credential was refused and there is a newer one */
+};
+
+static void go(struct request *r);
+
+static struct request *of_forward(struct kr_forward *fw)
+{
+    return KR_CONTAINER_OF(fw, struct request, fw);
+}
+
+static void end(struct request *r)
+{
+    struct agent_core *c = r->c;
+
+    kr_timer_stop(c->sched, &r->deadline);
+    kr_list_remove(&r->waiter.link);
+    kr_forward_deinit(&r->fw);
+    kr_arena_deinit(&r->arena);
+    free(r);
+    c->requests--;
+    kr_metric_add(c->m_exchanges, -1);
+}
+
+static void refuse(struct request *r, enum kr_case which, struct kr_bytes detail, bool not_sent)
+{
+    struct kr_case_facts facts = {
+        .cluster = kr_bytes_str(r->c->self.name),
+        .detail = detail,
+        .request = r->info.target.n != 0 ? &r->info : NULL,
+        .busy_s = 1,
+    };
+    struct kr_exchange *ex = kr_forward_release(&r->fw);
+
+    KR_LOG_AT(r->c->log, KR_LOG_INFO, "request-refused", KR_S("case", kr_case_name(which)),
+              KR_B("user", r->who.user), KR_B("verb", r->info.verb), KR_B("path", r->info.path),
+              KR_B("detail", detail));
+    agent_answer(r->c, ex, which, &facts, not_sent);
+    end(r);
+}
+
+/* ---- the request head ---- */
+
+static int add_allowed(struct request *r, struct kr_head *to)
+{
+    const struct kr_head *from = &r->fw.in->head;
+    unsigned flags = r->info.proxied ? KR_HEADERS_PROXY : 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < from->n && rc == 0; i++) {
+        const struct kr_field *f = &from->fields[i];
+
+        /* The hub set these two itself; from a client they never pass the hub. */
+        if (kr_header_request_rule(f->name, flags) == KR_HEADER_PASS ||
+            kr_bytes_is(f->name, "audit-id") || kr_bytes_is(f->name, "x-forwarded-for"))
+            rc = kr_head_add_ref(to, f->name, f->value);
+    }
+    return rc;
+}
+
+/* Prefix and name in one header, e.g. "kuberelay:alice". */
+static int add_prefixed(struct request *r, struct kr_head *to, const char *header,
+                        struct kr_bytes name)
+{
+    struct kr_bytes prefix = kr_bytes_str(r->c->options->user_prefix);
+    size_t n = prefix.n + name.n;
+    uint8_t *p = kr_arena_alloc(&to->arena, n + 1);
+
+    if (p == NULL)
+        return KR_ENOMEM;
+    if (prefix.n != 0)
+        memcpy(p, prefix.p, prefix.n);
+    memcpy(p + prefix.n, name.p, name.n);
+    if (n == 0 || kr_bytes_starts(kr_bytes_of(p, n), KR_LIT("system:")))
+        return KR_EDENIED;
+    return kr_head_add_ref(to, kr_bytes_str(header), kr_bytes_of(p, n));
+}
+
+/* Last, so that nothing before can displace it. kube-apiserver takes an empty Impersonate-User for
+ * "nobody": the request would run as the agent itself. */
+static int add_identity(struct request *r, struct kr_head *to)
+{
+    struct kr_bytes auth = agent_apiserver_authorization(r->c->api, &r->token_generation);
+    int rc = auth.n != 0 ? kr_head_add(to, KR_LIT("authorization"), auth) : 0;
+
+    if (rc == 0)
+        rc = add_prefixed(r, to, "impersonate-user", r->who.user);
+    if (rc == 0)
+        KR_ASSERT(to->fields[to->n - 1].value.n != 0);
+    for (size_t i = 0; i < r->who.group_count && rc == 0; i++)
+        rc = add_prefixed(r, to, "impersonate-group", r->who.groups[i]);
+    return rc;
+}
+
+static int build_head(struct request *r, struct kr_head *to)
+{
+    struct kr_bytes prefix = agent_apiserver_prefix(r->c->api);
+    int rc;
+
+    to->method = r->fw.in->head.method;
+    to->scheme = KR_LIT("https");
+    to->authority = agent_apiserver_authority(r->c->api);
+    to->path = r->info.target;
+    if (prefix.n != 0) {
+        uint8_t *p = kr_arena_alloc(&to->arena, prefix.n + to->path.n);
+
+        if (p == NULL)
+            return KR_ENOMEM;
+        memcpy(p, prefix.p, prefix.n);
+        memcpy(p + prefix.n, to->path.p, to->path.n);
+        to->path.p = p;
+        to->path.n += prefix.n;
+    }
+    rc = add_allowed(r, to);
+    return rc != 0 ? rc : add_identity(r, to);
+}
+
+/* ---- to the API server ---- */
+
+static int open_on(struct request *r, struct kr_conn *conn)
+{
+    struct kr_head head;
+    int rc;
+
+    kr_head_init(&head, 2 * KR_HEAD_MAX);
+    rc = build_head(r, &head);
+    if (rc == 0)
+        rc = kr_forward_open(&r->fw, conn, &head);
+    kr_head_deinit(&head);
+    return rc;
+}
+
+static void go_on(struct request *r, struct kr_conn *conn)
+{
+    int rc = open_on(r, conn);
+
+    if (rc == 0)
+        r->attempts++;
+    else if (rc == KR_EFULL)
+        agent_apiserver_wait(r->c->api, &r->waiter);
+    else if (rc == KR_EDENIED)
+        refuse(r, KR_CASE_AGENT_DENIED, KR_LIT("identities of the system are not impersonated"),
+               true);
+    else
+        refuse(r, rc == KR_ETOOBIG ? KR_CASE_HEAD_TOO_LARGE : KR_CASE_INTERNAL,
+               kr_bytes_str(kr_err_text(rc)), true);
+}
+
+static void go(struct request *r)
+{
+    struct kr_conn *conn = agent_apiserver_get(r->c->api, &r->waiter);
+
+    if (conn != NULL)
+        go_on(r, conn);
+}
+
+static void on_conn(struct agent_waiter *w, struct kr_conn *conn, int rc, const struct kr_note *why)
+{
+    struct request *r = KR_CONTAINER_OF(w, struct request, waiter);
+    char detail[sizeof why->text + 2];
+
+    if (conn != NULL) {
+        go_on(r, conn);
+        return;
+    }
+    if (rc == KR_ETLS) {
+        refuse(r, KR_CASE_API_TLS, kr_bytes_str(why->text), true);
+        return;
+    }
+    snprintf(detail, sizeof detail, ": %s", why->text);
+    refuse(r, KR_CASE_API_UNREACHABLE, kr_bytes_str(detail), true);
+}
+
+static void on_deadline(struct kr_timer *t)
+{
+    struct request *r = KR_CONTAINER_OF(t, struct request, deadline);
+
+    refuse(r, KR_CASE_DEADLINE, KR_LIT("the time that the hub gives"), !r->fw.out_was_sent);
+}
+
+/* ---- the answer ---- */
+
+static int add_location(struct request *r, struct kr_bytes location, struct kr_head *to)
+{
+    struct kr_buf out = {.max = KR_FIELD_MAX};
+    int rc = kr_location_rewrite(location, (struct kr_bytes){NULL, 0},
+                                 agent_apiserver_authority(r->c->api), &out, NULL);
+
+    if (rc == 0)
+        rc = kr_head_add(to, KR_LIT("location"), kr_buf_bytes(&out));
+    kr_buf_deinit(&out);
+    return rc;
+}
+
+static int copy_response(struct request *r, const struct kr_head *from, struct kr_head *to)
+{
+    unsigned flags = r->info.proxied ? KR_HEADERS_PROXY : 0;
+    int rc = 0;
+
+    to->status = from->status;
+    for (size_t i = 0; i < from->n && rc == 0; i++) {
+        const struct kr_field *f = &from->fields[i];
+        enum kr_header_rule rule = kr_header_response_rule(f->name, flags);
+
+        if (rule == KR_HEADER_PASS)
+            rc = kr_head_add_ref(to, f->name, f->value);
+        else if (rule == KR_HEADER_LOCATION)
+            rc = add_location(r, f->value, to);
+        if (rc == KR_EDENIED)
+            r->verdict = KR_CASE_REDIRECT;
+    }
+    return rc;
+}
+
+/* 401 means our own credential: a client that got it would ask its user to log in. */
+static int credential_refused(struct request *r)
+{
+    r->retry = !r->fw.up_taken && r->attempts < ATTEMPTS_MAX &&
+               agent_apiserver_token_refused(r->c->api, r->token_generation);
+    r->verdict = KR_CASE_API_TOKEN;
+    return KR_EDENIED;
+}
+
+static int on_response(struct kr_forward *fw, struct kr_head *to)
+{
+    struct request *r = of_forward(fw);
+    const struct kr_head *from = &fw->out->head;
+    int rc;
+
+    if (from->status == 401 && !r->info.proxied)
+        return credential_refused(r);
+    rc = copy_response(r, from, to);
+    if (rc != 0)
+        return rc;
+    kr_timer_stop(r->c->sched, &r->deadline);
+    if (r->is_watch && from->status == 200) {
+        kr_watch_lines_init(&r->lines,
+                            kr_watch_framing_of(kr_head_get(from, KR_LIT("content-type")),
+                                                kr_head_get(from, KR_LIT("content-encoding"))));
+        fw->tap = true;
+    }
+    return 0;
+}
+
+static void on_response_body(struct kr_forward *fw, struct kr_bytes in)
+{
+    kr_watch_lines_feed(&of_forward(fw)->lines, in);
+}
+
+static void after_begun(struct request *r, int rc)
+{
+    if (r->fw.tap && rc != KR_ENOMEM) {
+        kr_forward_finish_at(&r->fw, kr_watch_lines_whole(&r->lines));
+        return;
+    }
+    KR_LOG_AT(r->c->log, KR_LOG_WARN, "answer-cut", KR_S("reason", kr_err_text(rc)),
+              KR_U("bytes", r->fw.down_bytes));
+    kr_forward_cut(&r->fw);
+    end(r);
+}
+
+static void on_failed(struct kr_forward *fw, int rc)
+{
+    struct request *r = of_forward(fw);
+    bool undelivered = rc == KR_EREFUSED || (rc == KR_ECONNLOST && !fw->out_was_sent);
+
+    if (fw->response_begun) {
+        after_begun(r, rc);
+    } else if (r->retry || (undelivered && !fw->up_taken && r->attempts < ATTEMPTS_MAX)) {
+        r->retry = false;
+        r->verdict = -1;
+        go(r);
+    } else if (r->verdict >= 0) {
+        refuse(r, (enum kr_case)r->verdict, KR_LIT("it leads away from the API server"), false);
+    } else if (undelivered) {
+        refuse(r, KR_CASE_API_UNREACHABLE, (struct kr_bytes){NULL, 0}, true);
+    } else if (rc == KR_ECONNLOST || rc == KR_ERESET) {
+        refuse(r, kr_case_lost(&r->info, true), (struct kr_bytes){NULL, 0}, false);
+    } else {
+        refuse(r, KR_CASE_API_PROTOCOL, kr_bytes_str(kr_err_text(rc)), false);
+    }
+}
+
+static void on_finished(struct kr_forward *fw, int client_rc)
+{
+    struct request *r = of_forward(fw);
+
+    KR_LOG_AT(r->c->log, KR_LOG_DEBUG, "request-done",
+              KR_S("hub", client_rc == 0 ? "served" : kr_err_text(client_rc)),
+              KR_U("bytes", fw->down_bytes));
+    end(r);
+}
+
+static const struct kr_forward_ops forward_ops = {
+    on_response,
+    on_response_body,
+    on_failed,
+    on_finished,
+};
+
+/* Who asks and for what; the hub has checked all of it, and may have been taken over since. */
+static int read_request(struct request *r, struct kr_note *why)
+{
+    const struct kr_head *h = &r->fw.in->head;
+    const struct kr_field *f = kr_head_find(h, KR_LIT(KR_REQUEST_HEADER));
+    int rc;
+
+    if (f == NULL)
+        return kr_note_set(why, KR_EPROTO, "no " KR_REQUEST_HEADER);
+    rc = kr_request_header_read(&r->who, f->value, &r->arena, why);
+    if (rc == 0)
+        rc = kr_request_info_parse(&r->info, h->method, h->path, &r->arena, why);
+    r->is_watch = rc == 0 && kr_request_is_watch(&r->info);
+    return rc;
+}
+
+void agent_request_start(struct agent_core *c, struct kr_exchange *ex)
+{
+    struct request *r =
+        c->requests < (size_t)c->options->max_requests ? calloc(1, sizeof *r) : NULL;
+    struct kr_case_facts facts = {.detail = KR_LIT("the agent has too many requests"), .busy_s = 1};
+    struct kr_note why = {""};
+
+    if (r == NULL) {
+        agent_answer(c, ex, KR_CASE_OVERLOADED, &facts, true);
+        return;
+    }
+    r->c = c;
+    r->verdict = -1;
+    r->waiter.on_conn = on_conn;
+    kr_arena_init(&r->arena, 512, 8 * KR_HEAD_MAX);
+    kr_timer_init(&r->deadline, on_deadline);
+    kr_forward_init(&r->fw, &forward_ops);
+    c->requests++;
+    kr_metric_add(c->m_exchanges, 1);
+    kr_forward_in(&r->fw, ex);
+    if (read_request(r, &why) != 0) {
+        refuse(r, KR_CASE_BAD_REQUEST, kr_bytes_str(why.text), true);
+        return;
+    }
+    ex->patient = r->info.long_running;
+    if (r->who.deadline_ms != 0)
+        kr_timer_start(c->sched, &r->deadline, (int64_t)r->who.deadline_ms + SLACK_MS);
+    go(r);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hub/gate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/err.h"
+#include "hub/counters.h"
+#include "hub/tunnel.h"
+#include "net/socket.h"
+#include "net/tls_pipe.h"
+
+#define USER_TIMEOUT_MS 25000 /* unacknowledged bytes on a tunnel */
+
+struct hub_gate {
+    struct hub_worker *w;
+    struct kr_listener *listener;
+    struct kr_list guests; /* guest.link */
+    size_t handshakes;
+    size_t tunnels;
+    bool draining;
+    struct kr_metric *m_conns;
+    struct kr_log_limit refusals;
+};
+
+/* One connection on the agent port: a handshake, then a tunnel. */
+struct guest {
+    struct hub_gate *g;
+    struct kr_list link;
+    struct kr_pipe *pipe; /* during the handshake */
+    struct hub_tunnel *tunnel;
+    struct kr_identity id; /* during the handshake */
+    char address[64];
+};
+
+static void guest_free(struct guest *u)
+{
+    struct hub_gate *g = u->g;
+
+    kr_list_remove(&u->link);
+    kr_identity_deinit(&u->id);
+    free(u);
+    g->w->connections--;
+    kr_metric_add(g->m_conns, -1);
+}
+
+static void on_tunnel_gone(void *owner, struct hub_tunnel *t)
+{
+    struct guest *u = owner;
+
+    (void)t;
+    u->g->tunnels--;
+    guest_free(u);
+}
+
+static const struct hub_tunnel_owner tunnel_owner = {on_tunnel_gone};
+
+static int judge(void *owner, const struct kr_tls_info *info, struct kr_note *why)
+{
+    struct guest *u = owner;
+    struct kr_identity_rules rules = {KR_ROLE_AGENT, u->g->w->self.domain};
+
+    kr_identity_deinit(&u->id);
+    return kr_identity_judge(&u->id, info->peer_der, &rules, why);
+}
+
+static void log_refusal(struct hub_gate *g, const struct guest *u, const char *why)
+{
+    uint64_t held = 0;
+
+    hub_worker_count(g->w, HUB_HANDSHAKE_FAILURES, "agent");
+    if (kr_log_allow(&g->refusals, g->w->sched->now_ms, 20, 1000, &held))
+        KR_LOG_AT(g->w->log, KR_LOG_WARN, "agent-refused", KR_S("peer", u->address),
+                  KR_S("reason", why), KR_U("held", held));
+}
+
+static int on_handshake(void *owner, int rc, struct kr_pipe *pipe, const struct kr_tls_info *info,
+                        const struct kr_note *why)
+{
+    struct guest *u = owner;
+    struct hub_gate *g = u->g;
+
+    g->handshakes--;
+    kr_listener_pause(g->listener, g->draining);
+    u->pipe = NULL;
+    if (rc == 0 && strcmp(info->alpn, "kuberelay/1") != 0)
+        rc = KR_ETLS;
+    if (rc == 0)
+        u->tunnel = hub_tunnel_create(g->w, pipe, &u->id, u->address, &tunnel_owner, u);
+    if (u->tunnel == NULL) {
+        if (rc == 0)
+            rc = KR_ENOMEM;
+        log_refusal(g, u, why != NULL && why->text[0] != '\0' ? why->text : kr_err_text(rc));
+        guest_free(u);
+        return rc;
+    }
+    g->tunnels++;
+    if (g->draining)
+        hub_tunnel_drain(u->tunnel);
+    return 0;
+}
+
+static const struct kr_tls_user tls_user = {judge, on_handshake};
+
+static void on_accept(void *owner, int fd, const char *peer)
+{
+    struct hub_gate *g = owner;
+    struct hub_worker *w = g->w;
+    struct guest *u =
+        w->connections < (size_t)w->options->max_connections ? calloc(1, sizeof *u) : NULL;
+    struct kr_tls_start start = {.ctx = w->agent_tls, .fd = fd, .user_ops = &tls_user, .owner = u};
+
+    if (u == NULL) {
+        close(fd);
+        return;
+    }
+    u->g = g;
+    snprintf(u->address, sizeof u->address, "%s", peer);
+    kr_list_append(&g->guests, &u->link);
+    w->connections++;
+    kr_metric_add(g->m_conns, 1);
+    g->handshakes++;
+    u->pipe = kr_tls_accept(w->io, &start, NULL);
+    if (u->pipe == NULL) {
+        g->handshakes--;
+        guest_free(u);
+    } else if (g->handshakes >= (size_t)w->options->max_handshakes) {
+        kr_listener_pause(g->listener, true);
+    }
+}
+
+struct hub_gate *hub_gate_create(struct hub_worker *w, struct kr_note *why)
+{
+    struct hub_gate *g = calloc(1, sizeof *g);
+    struct kr_listener_config cfg = {
+        .on_accept = on_accept, .owner = g, .user_timeout_ms = USER_TIMEOUT_MS};
+    struct kr_hostport at;
+
+    if (g == NULL)
+        return NULL;
+    g->w = w;
+    kr_list_init(&g->guests);
+    g->m_conns = kr_metrics_get(w->metrics, HUB_CONNECTIONS, "agent");
+    cfg.at = &at;
+    if (kr_hostport_parse(w->options->agent_listen, 0, &at, why) == 0)
+        g->listener = kr_listener_create(w->loop, &cfg, why);
+    if (g->listener == NULL) {
+        kr_note_wrap(why, KR_EIO, "agentListen");
+        free(g);
+        return NULL;
+    }
+    return g;
+}
+
+void hub_gate_destroy(struct hub_gate *g)
+{
+    if (g == NULL)
+        return;
+    KR_ASSERT(kr_list_empty(&g->guests));
+    kr_listener_destroy(g->listener);
+    free(g);
+}
+
+const char *hub_gate_address(const struct hub_gate *g)
+{
+    return kr_listener_text(g->listener);
+}
+
+size_t hub_gate_tunnels(const struct hub_gate *g)
+{
+    return g->tunnels;
+}
+
+void hub_gate_drain(struct hub_gate *g)
+{
+    g->draining = true;
+    kr_listener_pause(g->listener, true);
+    KR_LIST_FOREACH_SAFE(node, &g->guests)
+    {
+        struct guest *u = KR_CONTAINER_OF(node, struct guest, link);
+
+        if (u->tunnel != NULL)
+            hub_tunnel_drain(u->tunnel);
+    }
+}
+
+void hub_gate_close(struct hub_gate *g)
+{
+    KR_LIST_FOREACH_SAFE(node, &g->guests)
+    {
+        struct guest *u = KR_CONTAINER_OF(node, struct guest, link);
+
+        if (u->tunnel != NULL)
+            hub_tunnel_close(u->tunnel);
+        else
+            kr_pipe_close(u->pipe, KR_PIPE_ABORT);
+    }
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draining: SIGTERM -> not ready for drainDelay, still serving (load balancers notice) -> no new
+ * connections, clients get GOAWAY or Connection: close, agents are told, watches end cleanly at
+ * random within half of drainTimeout -> nothing is left, or drainTimeout has passed -> the rest is
+ * cut -> exit. A second SIGTERM cuts at once. */
+#include "hub/hub.h"
+
+#include <signal.h>
+
+#include "base/assert.h"
+#include "hub/admin.h"
+#include "hub/front.h"
+#include "hub/gate.h"
+#include "hub/request.h"
+
+enum drain_phase {
+    SERVING,
+    NOT_READY,
+    DRAINING,
+    CUT,
+};
+
+struct hub {
+    struct hub_worker w;
+    struct hub_front *front;
+    struct hub_gate *gate;
+    struct hub_admin *admin;
+    enum drain_phase phase;
+    struct kr_timer phase_timer;
+};
+
+static void enter(struct hub *h, enum drain_phase phase);
+
+static void on_phase_end(struct kr_timer *t)
+{
+    struct hub *h = KR_CONTAINER_OF(t, struct hub, phase_timer);
+
+    if (h->phase == CUT)
+        kr_loop_stop(h->w.loop);
+    else
+        enter(h, h->phase + 1);
+}
+
+static void start_draining(struct hub *h)
+{
+    hub_front_stop_accepting(h->front);
+    hub_gate_drain(h->gate);
+    hub_front_drain(h->front);
+    hub_requests_end_watches(&h->w, h->w.options->drain_timeout_ms / 2);
+}
+
+static void cut(struct hub *h)
+{
+    hub_front_close(h->front);
+    hub_gate_close(h->gate);
+    hub_admin_close(h->admin);
+}
+
+static void enter(struct hub *h, enum drain_phase phase)
+{
+    static const char *const names[] = {"serving", "not-ready", "draining", "closing"};
+    const struct hub_options *o = h->w.options;
+    int64_t stay_ms = 0;
+
+    h->phase = phase;
+    KR_LOG_AT(h->w.log, KR_LOG_INFO, "phase", KR_S("phase", names[phase]),
+              KR_U("requests", h->w.requests), KR_U("connections", h->w.connections));
+    switch (phase) {
+    case SERVING:
+        return;
+    case NOT_READY:
+        h->w.draining = true;
+        stay_ms = o->drain_delay_ms;
+        break;
+    case DRAINING:
+        stay_ms = o->drain_timeout_ms;
+        start_draining(h);
+        break;
+    case CUT:
+        stay_ms = 200; /* for the last bytes */
+        cut(h);
+        break;
+    }
+    kr_timer_start(h->w.sched, &h->phase_timer, stay_ms);
+}
+
+/* The last client connection is gone. */
+static void on_quiet(void *owner)
+{
+    struct hub *h = owner;
+
+    if (h->phase == DRAINING)
+        kr_timer_start(h->w.sched, &h->phase_timer, 0);
+}
+
+static void on_term(void *owner, int signum)
+{
+    struct hub *h = owner;
+
+    (void)signum;
+    if (h->phase == SERVING)
+        enter(h, NOT_READY);
+    else if (h->phase != CUT)
+        enter(h, CUT);
+}
+
+static void on_hup(void *owner, int signum)
+{
+    struct hub *h = owner;
+    struct kr_note why = {""};
+
+    (void)signum;
+    if (hub_worker_load_tls(&h->w, &why) == 0)
+        KR_LOG_AT(h->w.log, KR_LOG_INFO, "reloaded", KR_S("cert", h->w.options->cert_file));
+    else
+        KR_LOG_AT(h->w.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
+                  KR_S("effect", "what was loaded before stays in use"));
+}
+
+static void log_listening(struct hub *h)
+{
+    KR_LOG_AT(h->w.log, KR_LOG_INFO, "listening", KR_S("port", "api"),
+              KR_S("address", hub_front_address(h->front)));
+    KR_LOG_AT(h->w.log, KR_LOG_INFO, "listening", KR_S("port", "agent"),
+              KR_S("address", hub_gate_address(h->gate)));
+    KR_LOG_AT(h->w.log, KR_LOG_INFO, "listening", KR_S("port", "admin"),
+              KR_S("address", hub_admin_address(h->admin)));
+}
+
+static int start(struct hub *h, const struct hub_options *options, struct kr_log *log,
+                 struct kr_note *why)
+{
+    int rc = hub_worker_init(&h->w, options, log, why);
+
+    if (rc != 0)
+        return rc;
+    h->w.on_quiet = on_quiet;
+    h->w.owner = h;
+    kr_timer_init(&h->phase_timer, on_phase_end);
+    h->front = hub_front_create(&h->w, why);
+    if (h->front != NULL)
+        h->gate = hub_gate_create(&h->w, why);
+    if (h->gate != NULL)
+        h->admin = hub_admin_create(&h->w, why);
+    if (h->admin == NULL)
+        return -1;
+    kr_loop_on_signal(h->w.loop, SIGTERM, on_term, h);
+    kr_loop_on_signal(h->w.loop, SIGINT, on_term, h);
+    kr_loop_on_signal(h->w.loop, SIGHUP, on_hup, h);
+    return 0;
+}
+
+static void stop(struct hub *h)
+{
+    kr_tls_io_destroy(h->w.io); /* what is left ends now */
+    h->w.io = NULL;
+    hub_front_destroy(h->front);
+    hub_gate_destroy(h->gate);
+    hub_admin_destroy(h->admin);
+    if (h->w.sched != NULL)
+        kr_timer_stop(h->w.sched, &h->phase_timer);
+    hub_worker_deinit(&h->w);
+}
+
+int hub_run(const struct hub_options *options, struct kr_log *log)
+{
+    struct hub h = {0};
+    struct kr_note why = {""};
+    int rc;
+
+    signal(SIGPIPE, SIG_IGN);
+    rc = start(&h, options, log, &why);
+    if (rc != 0) {
+        KR_LOG_AT(log, KR_LOG_ERROR, "start-failed", KR_S("reason", why.text));
+    } else {
+        KR_LOG_AT(log, KR_LOG_INFO, "started", KR_S("version", KR_VERSION),
+                  KR_S("replica", h.w.self.name), KR_S("trust-domain", h.w.self.domain));
+        log_listening(&h);
+        kr_loop_run(h.w.loop);
+        KR_LOG_AT(log, KR_LOG_INFO, "stopped", KR_S("replica", h.w.self.name));
+    }
+    if (h.w.io != NULL)
+        stop(&h);
+    else
+        hub_worker_deinit(&h.w);
+    return rc == 0 ? 0 : 1;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options: what can be configured of the hub. */
+#ifndef HUB_OPTIONS_H
+#define HUB_OPTIONS_H
+
+#include "base/options.h"
+
+struct hub_options {
+    const char *api_listen;
+    const char *agent_listen;
+    const char *admin_listen;
+    const char *ca_file;
+    const char *client_ca_file; /* NULL: ca_file */
+    const char *cert_file;
+    const char *key_file;
+    const char *hub_domain; /* NULL: no server-name form */
+    int64_t workers;
+    int log_level;
+    bool tls12;
+    bool lax_key_mode;
+    int64_t hold_ms;
+    int64_t request_timeout_ms;
+    int64_t heartbeat_ms;
+    int64_t silence_ms;
+    int64_t stall_timeout_ms;
+    int64_t idle_timeout_ms;
+    int64_t drain_delay_ms;
+    int64_t drain_timeout_ms;
+    int64_t window_budget;
+    int64_t max_connections;
+    int64_t max_handshakes;
+    int64_t max_requests;
+    int64_t max_clusters;
+};
+
+extern const struct kr_program hub_program;
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a request up to the relay, one step a rule. A step that refuses has answered. */
+#include "base/err.h"
+#include "hub/request.h"
+#include "kube/headers.h"
+
+enum step_result {
+    STEP_NEXT,
+    STEP_END, /* answered; the request is gone */
+};
+
+static enum step_result refuse(struct hub_request *r, enum kr_case which, struct kr_bytes detail)
+{
+    hub_request_refuse(r, which, detail);
+    return STEP_END;
+}
+
+static enum step_result refuse_why(struct hub_request *r, enum kr_case which,
+                                   const struct kr_note *why)
+{
+    return refuse(r, which, kr_bytes_str(why->text));
+}
+
+/* Heads that are beyond a limit or ambiguous. */
+static enum step_result check_head(struct hub_request *r)
+{
+    const struct kr_head *h = &r->fw.in->head;
+    struct kr_bytes host = kr_head_get(h, KR_LIT("host"));
+
+    if (r->fw.in->refuse_status == 414)
+        return refuse(r, KR_CASE_PATH_TOO_LONG, KR_LIT("60 KiB"));
+    if (r->fw.in->refuse_status != 0)
+        return refuse(r, KR_CASE_HEAD_TOO_LARGE, KR_LIT("60 KiB a field, 256 KiB in all"));
+    if (r->fw.in->conn->is_h2 && host.n != 0 && !kr_bytes_eq_fold(host, h->authority))
+        return refuse(r, KR_CASE_WRONG_HOST, host);
+    return STEP_NEXT;
+}
+
+static bool is_health(struct kr_bytes path)
+{
+    return kr_bytes_is(path, "/livez") || kr_bytes_is(path, "/readyz") ||
+           kr_bytes_is(path, "/healthz");
+}
+
+/* What the hub answers on its own root, to anybody. */
+static enum step_result own_paths(struct hub_request *r, struct kr_bytes target)
+{
+    static const char version[] = "{\"major\":\"1\",\"minor\":\"30\",\"gitVersion\":\"v1.30.0+"
+                                  "kuberelay-" KR_VERSION "\",\"platform\":\"linux\"}\n";
+    struct kr_bytes path = kr_bytes_of(target.p, kr_bytes_find(target, '?'));
+    struct kr_exchange *ex;
+
+    if (is_health(path)) {
+        bool down = r->w->draining && kr_bytes_is(path, "/readyz");
+
+        ex = kr_forward_release(&r->fw);
+        r->code = down ? 503 : 200;
+        hub_answer_text(ex, r->code, "text/plain; charset=utf-8",
+                        down ? KR_LIT("shutting down") : KR_LIT("ok"));
+    } else if (kr_bytes_is(path, "/version")) {
+        ex = kr_forward_release(&r->fw);
+        r->code = 200;
+        hub_answer_text(ex, 200, "application/json", kr_bytes_str(version));
+    } else {
+        return refuse(r, KR_CASE_NO_PREFIX, (struct kr_bytes){NULL, 0});
+    }
+    hub_request_end(r);
+    return STEP_END;
+}
+
+/* Which cluster: by host name, else by path prefix. */
+static enum step_result locate(struct hub_request *r)
+{
+    const struct kr_head *h = &r->fw.in->head;
+    struct kr_bytes domain = kr_bytes_str(r->w->options->hub_domain);
+    struct kr_note why = {""};
+    int rc = KR_ENOENT;
+
+    if (domain.n != 0)
+        rc = kr_cluster_from_authority(h->authority, domain, &r->cluster_path, &why);
+    r->by_name = rc == 0;
+    if (rc == 0) {
+        struct kr_cluster_path sni;
+
+        if (kr_cluster_from_authority(kr_bytes_str(r->peer->sni), domain, &sni, NULL) == 0 &&
+            !kr_bytes_eq(sni.name, r->cluster_path.name))
+            return refuse(r, KR_CASE_WRONG_HOST, h->authority);
+        r->cluster_path.rest = h->path;
+    } else if (rc == KR_ENOENT) {
+        rc = kr_cluster_path_split(h->path, &r->arena, &r->cluster_path, &why);
+        if (rc == KR_ENOENT)
+            return own_paths(r, h->path);
+    }
+    if (rc != 0)
+        return refuse_why(r, KR_CASE_BAD_NAME, &why);
+    return STEP_NEXT;
+}
+
+static enum step_result authenticate(struct hub_request *r)
+{
+    if (r->peer->known)
+        return STEP_NEXT;
+    /* One answer is all that an unknown client gets from a connection. */
+    kr_conn_drain(r->fw.in->conn);
+    return refuse(r, KR_CASE_UNAUTHORIZED,
+                  kr_head_find(&r->fw.in->head, KR_LIT("authorization")) != NULL
+                      ? KR_LIT(": bearer tokens are not accepted, present a client certificate")
+                      : (struct kr_bytes){NULL, 0});
+}
+
+static const char *label_of(struct kr_bytes verb)
+{
+    static const char *const labels[] = {"get",    "list",  "watch",  "create",
+                                         "update", "patch", "delete", "deletecollection",
+                                         "proxy",  "post",  "put",    "head"};
+
+    for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++) {
+        if (kr_bytes_is(verb, labels[i]))
+            return labels[i];
+    }
+    return "other";
+}
+
+static enum step_result classify(struct hub_request *r)
+{
+    struct kr_note why = {""};
+    int rc = kr_request_info_parse(&r->info, r->fw.in->head.method, r->cluster_path.rest, &r->arena,
+                                   &why);
+
+    if (rc == KR_EINVAL)
+        return refuse_why(r, KR_CASE_BAD_PATH, &why);
+    if (rc != 0)
+        return refuse(r, KR_CASE_INTERNAL, kr_bytes_str(kr_err_text(rc)));
+    r->verb_label = label_of(r->info.verb);
+    r->is_watch = kr_request_is_watch(&r->info);
+    r->long_running = r->info.long_running;
+    r->fw.in->patient = r->long_running;
+    if (r->long_running)
+        kr_metric_add(r->w->m_long_live, 1);
+    return STEP_NEXT;
+}
+
+static bool method_allowed(const struct hub_request *r)
+{
+    static const char *const allowed[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
+    struct kr_bytes m = r->fw.in->head.method;
+
+    for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++) {
+        if (kr_bytes_is(m, allowed[i]))
+            return true;
+    }
+    return r->info.proxied && kr_bytes_is(m, "OPTIONS");
+}
+
+/* Nobody may act as somebody else; connections are not upgraded in this version. */
+static enum step_result authorize(struct hub_request *r)
+{
+    const struct kr_head *h = &r->fw.in->head;
+
+    if (!method_allowed(r))
+        return refuse(r, KR_CASE_BAD_METHOD, h->method);
+    for (size_t i = 0; i < h->n; i++) {
+        if (kr_header_request_rule(h->fields[i].name, 0) == KR_HEADER_REFUSE)
+            return refuse(r, KR_CASE_IMPERSONATION, h->fields[i].name);
+    }
+    if (!r->fw.in->conn->is_h2 && (kr_head_has_token(h, KR_LIT("connection"), KR_LIT("upgrade")) ||
+                                   kr_head_find(h, KR_LIT("upgrade")) != NULL)) {
+        kr_conn_drain(r->fw.in->conn); /* what follows on this connection may not be HTTP */
+        return refuse(r, KR_CASE_NO_UPGRADE, (struct kr_bytes){NULL, 0});
+    }
+    if (r->cluster_path.fleet)
+        return refuse(r, KR_CASE_BAD_METHOD, KR_LIT("(any; the fleet view is not offered yet)"));
+    return STEP_NEXT;
+}
+
+static enum step_result route(struct hub_request *r)
+{
+    if (r->w->draining)
+        return refuse(r, kr_case_draining(&r->info), (struct kr_bytes){NULL, 0});
+    r->cluster = hub_clusters_find(&r->w->clusters, r->cluster_path.name);
+    if (r->cluster == NULL)
+        return refuse(r, KR_CASE_UNKNOWN_CLUSTER, (struct kr_bytes){NULL, 0});
+    hub_relay(r);
+    return STEP_END;
+}
+
+static const struct {
+    const char *name;
+    enum step_result (*run)(struct hub_request *r);
+} steps[] = {
+    {"check head", check_head}, {"locate", locate},       {"authenticate", authenticate},
+    {"classify", classify},     {"authorize", authorize}, {"route", route},
+};
+
+void hub_pipeline_run(struct hub_request *r)
+{
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        if (steps[i].run(r) == STEP_END)
+            return;
+    }
+}

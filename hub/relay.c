@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path: hub_relay picks a tunnel, builds the head (an allow-list copied into a new one),
+ * opens the stream; on_response filters the agent's head; the bodies flow by themselves;
+ * on_finished. Failure modes: no tunnel (wait up to holdTime, then say so); the tunnel breaks
+ * before the request left (again, up to three times) or after (kr_case_lost); after the answer
+ * began (a watch ends after its last whole event, anything else is cut); the deadline. */
+#include "hub/relay.h"
+
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "base/err.h"
+#include "kube/headers.h"
+#include "wire/request_header.h"
+
+#define ATTEMPTS_MAX 3
+
+static struct hub_request *of_forward(struct kr_forward *fw)
+{
+    return KR_CONTAINER_OF(fw, struct hub_request, fw);
+}
+
+/* Logs, proxied traffic and lists without a limit go where they cannot delay a small call. */
+static enum hub_lane lane_of(const struct kr_request_info *ri)
+{
+    bool big_list = kr_bytes_is(ri->verb, "list") && (ri->limit == 0 || ri->limit > 500);
+    bool stream = ri->connects || ri->proxied || kr_bytes_is(ri->subresource, "log");
+
+    return ri->is_resource && (big_list || stream) ? HUB_LANE_BULK : HUB_LANE_INTERACTIVE;
+}
+
+static int add_allowed(struct hub_request *r, struct kr_head *to)
+{
+    const struct kr_head *from = &r->fw.in->head;
+    struct kr_bytes connection = kr_head_get(from, KR_LIT("connection"));
+    unsigned flags = r->info.proxied ? KR_HEADERS_PROXY : 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < from->n && rc == 0; i++) {
+        const struct kr_field *f = &from->fields[i];
+
+        if (kr_header_request_rule(f->name, flags) != KR_HEADER_PASS ||
+            (connection.n != 0 && kr_header_list_has(connection, f->name)))
+            continue;
+        rc = kr_head_add_ref(to, f->name, f->value);
+    }
+    return rc;
+}
+
+static int add_identity(struct hub_request *r, struct kr_head *to)
+{
+    const struct kr_identity *id = &r->peer->id;
+    struct kr_relay_request req = {
+        .user = kr_bytes_str(id->name),
+        .group_count = id->group_count,
+        .deadline_ms = r->long_running ? 0 : (uint32_t)r->w->options->request_timeout_ms,
+        .attempt = (uint32_t)r->attempts,
+    };
+    struct kr_bytes *groups = kr_arena_alloc(&r->arena, (id->group_count + 1) * sizeof *groups);
+    struct kr_buf text = {.max = KR_REQUEST_HEADER_MAX};
+    int rc;
+
+    if (groups == NULL)
+        return KR_ENOMEM;
+    for (size_t i = 0; i < id->group_count; i++)
+        groups[i] = kr_bytes_str(id->groups[i]);
+    req.groups = groups;
+    memcpy(req.request_id, r->id, sizeof req.request_id);
+    rc = kr_request_header_write(&req, &text);
+    if (rc == 0)
+        rc = kr_head_add(to, KR_LIT(KR_REQUEST_HEADER), kr_buf_bytes(&text));
+    if (rc == 0)
+        to->fields[to->n - 1].no_index = true;
+    kr_buf_deinit(&text);
+    return rc;
+}
+
+static int build_head(struct hub_request *r, struct kr_head *to)
+{
+    char forwarded[64];
+    const char *colon = strrchr(r->peer->address, ':');
+    int rc;
+
+    to->method = r->fw.in->head.method;
+    to->scheme = KR_LIT("https");
+    to->authority = KR_LIT("kubernetes");
+    to->path = r->info.target;
+    rc = add_allowed(r, to);
+    snprintf(forwarded, sizeof forwarded, "%.*s",
+             (int)(colon != NULL ? colon - r->peer->address : 0), r->peer->address);
+    if (rc == 0)
+        rc = kr_head_add_str(to, "x-forwarded-for", forwarded);
+    if (rc == 0)
+        rc = kr_head_add_ref(to, KR_LIT("audit-id"), kr_bytes_str(r->audit_id));
+    if (rc == 0)
+        to->fields[to->n - 1].no_index = true;
+    return rc != 0 ? rc : add_identity(r, to);
+}
+
+static void say_away(struct hub_request *r)
+{
+    char detail[64] = "";
+    int64_t away_ms = hub_cluster_away_ms(&r->w->clusters, r->cluster);
+
+    snprintf(detail, sizeof detail, ", last seen %lld s ago", (long long)(away_ms / 1000));
+    hub_request_refuse(r, kr_case_away(&r->info), kr_bytes_str(detail));
+}
+
+/* A reconnect should not be visible: a request for an agent that was just here waits. A watch does
+ * not: its client comes back by itself, and without listing (429). */
+static void wait_or_say_away(struct hub_request *r)
+{
+    int64_t left = r->w->options->hold_ms - hub_cluster_away_ms(&r->w->clusters, r->cluster);
+
+    if (r->is_watch || left <= 0) {
+        say_away(r);
+        return;
+    }
+    kr_list_append(&r->cluster->waiting, &r->waiter.link);
+    if (!kr_timer_running(&r->hold))
+        kr_timer_start(r->w->sched, &r->hold, left);
+}
+
+static int open_on(struct hub_request *r, struct kr_conn *conn)
+{
+    struct kr_head head;
+    int rc;
+
+    kr_head_init(&head, KR_HEAD_MAX + KR_REQUEST_HEADER_MAX);
+    rc = build_head(r, &head);
+    if (rc == 0)
+        rc = kr_forward_open(&r->fw, conn, &head);
+    kr_head_deinit(&head);
+    return rc;
+}
+
+void hub_relay(struct hub_request *r)
+{
+    struct kr_conn *conn = hub_cluster_pick(r->cluster, lane_of(&r->info));
+    int64_t deadline = kr_request_deadline_ms(&r->info);
+    int rc;
+
+    if (deadline != 0 && !kr_timer_running(&r->deadline))
+        kr_timer_start(r->w->sched, &r->deadline,
+                       deadline < r->w->options->request_timeout_ms
+                           ? deadline
+                           : r->w->options->request_timeout_ms);
+    if (conn == NULL) {
+        wait_or_say_away(r);
+        return;
+    }
+    kr_timer_stop(r->w->sched, &r->hold);
+    r->attempts++;
+    rc = open_on(r, conn);
+    if (rc == KR_EFULL)
+        hub_request_refuse(r, KR_CASE_OVERLOADED, KR_LIT("the tunnel takes no more requests"));
+    else if (rc == KR_ETOOBIG)
+        hub_request_refuse(r, KR_CASE_HEAD_TOO_LARGE, KR_LIT("60 KiB a field, 256 KiB in all"));
+    else if (rc != 0)
+        hub_request_refuse(r, KR_CASE_INTERNAL, kr_bytes_str(kr_err_text(rc)));
+}
+
+static void on_tunnel(struct hub_waiter *waiter)
+{
+    hub_relay(KR_CONTAINER_OF(waiter, struct hub_request, waiter));
+}
+
+static void on_hold_end(struct kr_timer *t)
+{
+    struct hub_request *r = KR_CONTAINER_OF(t, struct hub_request, hold);
+
+    kr_list_remove(&r->waiter.link);
+    say_away(r);
+}
+
+static void on_deadline(struct kr_timer *t)
+{
+    struct hub_request *r = KR_CONTAINER_OF(t, struct hub_request, deadline);
+    char detail[32];
+
+    if (r->fw.response_begun) { /* draining: the watch ends here, as a time-out of its own would */
+        struct kr_exchange *out = r->fw.out;
+
+        if (out != NULL) {
+            r->fw.out = NULL;
+            kr_exchange_abort(out, KR_ABORT_CANCEL);
+        }
+        kr_forward_finish_at(&r->fw, kr_watch_lines_whole(&r->lines));
+        return;
+    }
+    snprintf(detail, sizeof detail, "%llds",
+             (long long)((r->w->sched->now_ms - r->started_ms + 500) / 1000));
+    hub_request_refuse(r, KR_CASE_DEADLINE, kr_bytes_str(detail));
+}
+
+/* ---- the answer ---- */
+
+static int copy_location(struct hub_request *r, struct kr_bytes location, struct kr_head *to)
+{
+    char prefix[80] = "";
+    struct kr_buf out = {.max = KR_FIELD_MAX};
+    int rc;
+
+    if (!r->by_name)
+        snprintf(prefix, sizeof prefix, "/clusters/%s", r->cluster_path.text);
+    rc =
+        kr_location_rewrite(location, kr_bytes_str(prefix), (struct kr_bytes){NULL, 0}, &out, NULL);
+    if (rc == 0)
+        rc = kr_head_add(to, KR_LIT("location"), kr_buf_bytes(&out));
+    kr_buf_deinit(&out);
+    return rc;
+}
+
+/* 3xx only for reads, and only within the cluster (304 is no redirect). */
+static bool redirect_refused(const struct hub_request *r, const struct kr_head *from)
+{
+    bool has_location = kr_head_find(from, KR_LIT("location")) != NULL;
+
+    return from->status >= 300 && from->status < 400 && from->status != 304 &&
+           !(r->info.read_only && has_location);
+}
+
+static int copy_response(struct hub_request *r, const struct kr_head *from, struct kr_head *to)
+{
+    unsigned flags = r->info.proxied ? KR_HEADERS_PROXY : 0;
+    int rc = 0;
+
+    to->status = from->status;
+    for (size_t i = 0; i < from->n && rc == 0; i++) {
+        const struct kr_field *f = &from->fields[i];
+        enum kr_header_rule rule = kr_header_response_rule(f->name, flags);
+
+        if (rule == KR_HEADER_PASS)
+            rc = kr_head_add_ref(to, f->name, f->value);
+        else if (rule == KR_HEADER_LOCATION)
+            rc = copy_location(r, f->value, to);
+        if (rc == KR_EDENIED)
+            r->verdict = KR_CASE_REDIRECT;
+    }
+    return rc;
+}
+
+static void begin_watch(struct hub_request *r, const struct kr_head *from)
+{
+    kr_watch_lines_init(&r->lines,
+                        kr_watch_framing_of(kr_head_get(from, KR_LIT("content-type")),
+                                            kr_head_get(from, KR_LIT("content-encoding"))));
+    r->fw.tap = true;
+}
+
+static int on_response(struct kr_forward *fw, struct kr_head *to)
+{
+    struct hub_request *r = of_forward(fw);
+    const struct kr_head *from = &fw->out->head;
+    int rc;
+
+    kr_timer_stop(r->w->sched, &r->deadline);
+    if (from->status < 200 || from->status > 599 || redirect_refused(r, from)) {
+        r->verdict =
+            from->status >= 300 && from->status < 400 ? KR_CASE_REDIRECT : KR_CASE_BAD_AGENT;
+        return KR_EDENIED;
+    }
+    rc = copy_response(r, from, to);
+    if (rc != 0)
+        return rc;
+    r->code = from->status;
+    if (r->is_watch && from->status == 200)
+        begin_watch(r, from);
+    return 0;
+}
+
+static void on_response_body(struct kr_forward *fw, struct kr_bytes in)
+{
+    kr_watch_lines_feed(&of_forward(fw)->lines, in);
+}
+
+static void after_begun(struct hub_request *r, int rc)
+{
+    if (r->fw.tap && rc != KR_ENOMEM) {
+        KR_LOG_AT(r->w->log, KR_LOG_DEBUG, "watch-ended", KR_S("cluster", r->cluster->name),
+                  KR_S("reason", kr_err_text(rc)), KR_S("id", r->audit_id));
+        kr_forward_finish_at(&r->fw, kr_watch_lines_whole(&r->lines));
+        return; /* on_finished follows once the client has it */
+    }
+    KR_LOG_AT(r->w->log, KR_LOG_WARN, "answer-cut", KR_S("cluster", r->cluster->name),
+              KR_S("reason", kr_err_text(rc)), KR_U("bytes", r->fw.down_bytes),
+              KR_S("id", r->audit_id));
+    kr_forward_cut(&r->fw);
+    hub_request_end(r);
+}
+
+static void on_failed(struct kr_forward *fw, int rc)
+{
+    struct hub_request *r = of_forward(fw);
+    bool undelivered = rc == KR_EREFUSED || (rc == KR_ECONNLOST && !fw->out_was_sent);
+
+    if (fw->response_begun)
+        after_begun(r, rc);
+    else if (r->verdict >= 0)
+        hub_request_refuse(r, (enum kr_case)r->verdict, KR_LIT("it leads out of the cluster"));
+    else if (undelivered && !fw->up_taken && r->attempts < ATTEMPTS_MAX)
+        hub_relay(r);
+    else if (undelivered)
+        hub_request_refuse(r, kr_case_away(&r->info), (struct kr_bytes){NULL, 0});
+    else if (rc == KR_ECONNLOST || rc == KR_ERESET)
+        hub_request_refuse(r, kr_case_lost(&r->info, false), (struct kr_bytes){NULL, 0});
+    else
+        hub_request_refuse(r, KR_CASE_BAD_AGENT, kr_bytes_str(kr_err_text(rc)));
+}
+
+static void on_finished(struct kr_forward *fw, int client_rc)
+{
+    struct hub_request *r = of_forward(fw);
+
+    KR_LOG_AT(r->w->log, KR_LOG_DEBUG, "request-done", KR_I("code", r->code),
+              KR_S("client", client_rc == 0 ? "served" : kr_err_text(client_rc)),
+              KR_S("verb", r->verb_label), KR_S("cluster", r->cluster_path.text),
+              KR_U("bytes", fw->down_bytes), KR_S("id", r->audit_id));
+    hub_request_end(r);
+}
+
+static const struct kr_forward_ops forward_ops = {
+    on_response,
+    on_response_body,
+    on_failed,
+    on_finished,
+};
+
+void hub_relay_init(struct hub_request *r)
+{
+    kr_forward_init(&r->fw, &forward_ops);
+    kr_timer_init(&r->deadline, on_deadline);
+    kr_timer_init(&r->hold, on_hold_end);
+    r->waiter.on_tunnel = on_tunnel;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* request: one client request on its way through the hub: the pipeline of steps (pipeline.c), then
+ * the relay to the agent (relay.c).
+ * Memory: one object per request; for a watch it shrinks to what its end needs once the answer
+ * began. Limits: maxRequests. */
+#ifndef HUB_REQUEST_H
+#define HUB_REQUEST_H
+
+#include "http/forward.h"
+#include "hub/answer.h"
+#include "hub/clusters.h"
+#include "hub/front.h"
+#include "kube/cluster_path.h"
+#include "kube/request_info.h"
+#include "kube/watch_lines.h"
+
+struct hub_request {
+    struct kr_forward fw;
+    struct hub_worker *w;
+    const struct hub_peer *peer;
+    struct kr_list link; /* hub_worker.live */
+    struct kr_arena arena;
+    struct kr_request_info info; /* its text is gone once a long-running answer began */
+    struct kr_cluster_path cluster_path;
+    bool by_name; /* addressed by host name: no prefix */
+    struct hub_cluster *cluster;
+    struct hub_waiter waiter;
+    struct kr_timer deadline; /* until the answer begins; while draining: when a watch ends */
+    struct kr_timer hold;     /* while waiting for a tunnel */
+    struct kr_watch_lines lines;
+    char audit_id[37];
+    uint8_t id[16];
+    const char *verb_label; /* for metrics, from a fixed set */
+    int64_t started_ms;
+    int code; /* that the client got, 0 before */
+    int attempts;
+    int verdict; /* enum kr_case that on_response decided, or -1 */
+    bool is_watch;
+    bool long_running;
+};
+
+/* Takes the exchange over; within on_request. */
+void hub_request_start(struct hub_worker *w, const struct hub_peer *peer, struct kr_exchange *ex);
+/* All watches end cleanly, spread over `spread_ms`, so that clients do not come back in step. */
+void hub_requests_end_watches(struct hub_worker *w, int64_t spread_ms);
+
+/* pipeline.c: runs the steps from the first one on. */
+void hub_pipeline_run(struct hub_request *r);
+/* relay.c: the last step: to the agent, or wait for it, or say that it is away. */
+void hub_relay(struct hub_request *r);
+/* The exchange is answered by the hub itself and the request is over. */
+void hub_request_refuse(struct hub_request *r, enum kr_case which, struct kr_bytes detail);
+/* Frees it; the exchanges are gone or released. */
+void hub_request_end(struct hub_request *r);
+
+#endif

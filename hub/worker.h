@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* worker: what the parts of one event loop share. Everything that a request touches hangs off it;
+ * nothing is global. Threads: one worker is one thread's. */
+#ifndef HUB_WORKER_H
+#define HUB_WORKER_H
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/rand.h"
+#include "certs/identity.h"
+#include "http/h2_session.h"
+#include "hub/clusters.h"
+#include "hub/options.h"
+#include "net/net_io.h"
+#include "net/tls_context.h"
+
+struct hub_worker {
+    const struct hub_options *options;
+    struct kr_log *log;
+    struct kr_loop *loop;
+    struct kr_sched *sched;
+    struct kr_tls_io *io;
+    struct kr_h2_shared h2;
+    struct kr_metrics *metrics;
+    struct kr_rand rand;
+    struct kr_identity self; /* of our own certificate: replica and trust domain */
+    struct kr_tls_context *api_tls;
+    struct kr_tls_context *agent_tls;
+    struct hub_clusters clusters;
+    size_t connections;
+    struct kr_list live; /* hub_request.link: requests under way */
+    size_t requests;
+    bool draining;
+    /* Called when the last request, or the last connection, has ended while draining. */
+    void (*on_quiet)(void *owner);
+    void *owner;
+
+    struct kr_metric *m_requests_live;
+    struct kr_metric *m_long_live;
+    struct kr_metric *m_bytes_up;
+    struct kr_metric *m_bytes_down;
+    struct kr_metric *m_seconds;
+};
+
+/* The loop, its shared buffers, the metrics. KR_ENOMEM, or what the files of the options are
+ * refused for. `options` and `log` are borrowed. */
+int hub_worker_init(struct hub_worker *w, const struct hub_options *options, struct kr_log *log,
+                    struct kr_note *why);
+void hub_worker_deinit(struct hub_worker *w);
+/* Reads certificates, keys and roots anew; on failure the old ones stay. */
+int hub_worker_load_tls(struct hub_worker *w, struct kr_note *why);
+static inline void hub_worker_count(struct hub_worker *w, size_t family, const char *label)
+{
+    kr_metric_add(kr_metrics_get(w->metrics, family, label), 1);
+}
+
+#endif
