@@ -80,6 +80,19 @@ bool kr_bytes_is_utf8(struct kr_bytes b)
     return true;
 }
 
+bool kr_is_dns_label(struct kr_bytes b)
+{
+    if (b.n == 0 || b.n > 63 || b.p[0] == '-' || b.p[b.n - 1] == '-')
+        return false;
+    for (size_t i = 0; i < b.n; i++) {
+        uint8_t c = b.p[i];
+
+        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-')
+            return false;
+    }
+    return true;
+}
+
 char *kr_bytes_dup(struct kr_bytes b)
 {
     char *s = malloc(b.n + 1);

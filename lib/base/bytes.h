@@ -57,6 +57,8 @@ bool kr_bytes_to_u64(struct kr_bytes b, uint64_t max, uint64_t *out);
 size_t kr_bytes_take(struct kr_bytes *in, uint8_t *out, size_t n);
 /* Whether the bytes are well-formed UTF-8 (RFC 3629) without NUL. */
 bool kr_bytes_is_utf8(struct kr_bytes b);
+/* Whether it is an RFC 1123 label: [a-z0-9]([-a-z0-9]*[a-z0-9])?, at most 63 bytes. */
+bool kr_is_dns_label(struct kr_bytes b);
 /* malloc'd NUL-terminated copy, or NULL; the caller frees. */
 char *kr_bytes_dup(struct kr_bytes b);
 

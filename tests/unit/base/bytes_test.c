@@ -82,6 +82,24 @@ static void test_is_utf8_when_malformed_then_false(void **state)
     assert_false(kr_bytes_is_utf8(kr_bytes_of("a\0b", 3)));
 }
 
+static void test_is_dns_label_when_not_rfc1123_then_false(void **state)
+{
+    char long_one[65] = "";
+
+    (void)state;
+    memset(long_one, 'a', 63);
+    assert_true(kr_is_dns_label(kr_bytes_str(long_one)));
+    long_one[63] = 'a';
+    assert_false(kr_is_dns_label(kr_bytes_str(long_one)));
+    assert_true(kr_is_dns_label(KR_LIT("edge-7")));
+    assert_true(kr_is_dns_label(KR_LIT("7")));
+    assert_false(kr_is_dns_label(KR_LIT("")));
+    assert_false(kr_is_dns_label(KR_LIT("-a")));
+    assert_false(kr_is_dns_label(KR_LIT("a-")));
+    assert_false(kr_is_dns_label(KR_LIT("A")));
+    assert_false(kr_is_dns_label(KR_LIT("a.b")));
+}
+
 static void test_dup_ends_in_nul(void **state)
 {
     char *s = kr_bytes_dup(kr_bytes_of("abc", 2));
@@ -112,6 +130,7 @@ int main(void)
         cmocka_unit_test(test_to_u64_when_not_strict_decimal_then_refused),
         cmocka_unit_test(test_take_moves_from_the_front),
         cmocka_unit_test(test_is_utf8_when_malformed_then_false),
+        cmocka_unit_test(test_is_dns_label_when_not_rfc1123_then_false),
         cmocka_unit_test(test_dup_ends_in_nul),
         cmocka_unit_test(test_starts_and_is),
     };
