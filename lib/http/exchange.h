@@ -39,7 +39,8 @@ struct kr_exchange_user {
     /* Takes exactly n <= available bytes, in order. */
     void (*take)(void *user, uint8_t *out, size_t n);
     /* The end: 0, or KR_ERESET (by the peer; see ex->reset_code), KR_EREFUSED (a request that the
-     * peer provably did not process), KR_ECONNLOST, KR_EPROTO, KR_ETOOBIG. */
+     * peer provably did not process), KR_ECONNLOST, KR_EPROTO, KR_ETOOBIG. It is 0 as well when the
+     * response is whole and left the rest of the request unread (an early 413). */
     void (*on_done)(void *user, int rc);
 };
 

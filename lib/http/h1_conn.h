@@ -4,7 +4,14 @@
  * clean). The codec proper is h1_codec: bytes in, events out. A request that cannot be parsed, or
  * is ambiguous (RFC 9112 section 6.3), is answered 400 (431, 414, 501) with a short text body by
  * way of on_bad_request, and the connection is closed. Limits: head KR_HEAD_MAX in all; time to a
- * whole head, idle time between requests: see config. */
+ * whole head, idle time between requests: see config.
+ * Server: an answer that is whole before its request says Connection: close; what still comes is
+ * thrown away for up to 2 s or 64 KiB, then the connection closes. A client that ends its side
+ * while an exchange runs has gone. Pipelined bytes and unconsumed body bytes stop the reading
+ * beyond 64 KiB each.
+ * Client: open gives NULL also for a head that cannot be written safely. The connection is reused
+ * only if both messages ended cleanly; 1xx answers are skipped, 101 is a protocol error.
+ * Memory: idle, a connection holds no buffer. Threads: one. */
 #ifndef KR_HTTP_H1_CONN_H
 #define KR_HTTP_H1_CONN_H
 

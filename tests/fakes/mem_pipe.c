@@ -88,6 +88,7 @@ static void finish(struct end *e)
     struct kr_note note = {"closed"};
 
     e->closed = true;
+    kr_task_cancel(&e->task);
     kr_buf_deinit(&e->travelling);
     if (aborted && !o->closed && !o->closing) {
         o->closing = true;
