@@ -13,7 +13,7 @@
 #include "agent/token.h"
 #include "base/assert.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "certs/store_file.h"
 #include "http/h1_conn.h"
 #include "net/dial.h"
 #include "net/tls_pipe.h"
@@ -68,14 +68,14 @@ static struct kr_tls_context *make_tls(struct agent_apiserver *s, struct kr_note
 /* New roots are for new connections only; a file that cannot be read or used changes nothing. */
 static void refresh_ca(struct agent_apiserver *s)
 {
-    struct kr_buf pem = {.max = KR_FILE_MAX};
+    struct kr_buf pem = {.max = AGENT_FILE_MAX};
     struct kr_buf old = s->k.ca_pem;
     struct kr_tls_context *tls = NULL;
 
     if (s->k.ca_file == NULL || s->c->sched->now_ms - s->tls_ms < CA_FRESH_MS)
         return;
     s->tls_ms = s->c->sched->now_ms;
-    if (kr_file_read(s->k.ca_file, &pem, NULL) == 0 && pem.n != 0 &&
+    if (kr_file_read(&pem, s->k.ca_file, AGENT_FILE_MAX, NULL) == 0 && pem.n != 0 &&
         !kr_bytes_eq(kr_buf_bytes(&pem), kr_buf_bytes(&old))) {
         s->k.ca_pem = pem;
         tls = make_tls(s, NULL);

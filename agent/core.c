@@ -2,8 +2,9 @@
 #include "agent/core.h"
 
 #include "agent/counters.h"
+#include "agent/token.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "certs/store_file.h"
 
 static const struct kr_tls_alpn hub_alpn[] = {{"kuberelay/1", KR_TLS_CERT_REQUIRED}};
 
@@ -11,8 +12,8 @@ static const struct kr_tls_alpn hub_alpn[] = {{"kuberelay/1", KR_TLS_CERT_REQUIR
 static int learn_self(const struct agent_options *o, struct kr_identity *self, struct kr_note *why)
 {
     struct kr_identity_rules rules = {KR_ROLE_AGENT, NULL};
-    struct kr_buf pem = {.max = KR_FILE_MAX};
-    int rc = kr_file_read(o->cert_file, &pem, why);
+    struct kr_buf pem = {.max = AGENT_FILE_MAX};
+    int rc = kr_file_read(&pem, o->cert_file, AGENT_FILE_MAX, why);
 
     if (rc == 0) {
         rc = kr_identity_judge_pem(self, kr_buf_bytes(&pem), &rules, why);

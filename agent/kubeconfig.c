@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/token.h"
 #include "base/base64.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/yaml.h"
+#include "certs/store_file.h"
 
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 
@@ -87,7 +88,7 @@ static int load_pem(struct kr_yaml *y, const struct kr_yaml_node *node, const ch
     int rc;
 
     snprintf(data_key, sizeof data_key, "%s-data", key);
-    kr_buf_init(out, KR_FILE_MAX);
+    kr_buf_init(out, AGENT_FILE_MAX);
     text = kr_yaml_text(kr_yaml_get(y, node, data_key));
     if (text != NULL) {
         rc = kr_base64_decode(out, kr_bytes_str(text));
@@ -99,7 +100,7 @@ static int load_pem(struct kr_yaml *y, const struct kr_yaml_node *node, const ch
     path = resolve_path(file, text);
     if (path == NULL)
         return kr_note_set(why, KR_ENOMEM, "out of memory");
-    rc = kr_file_read(path, out, why);
+    rc = kr_file_read(out, path, AGENT_FILE_MAX, why);
     if (path_out != NULL)
         *path_out = path;
     else
@@ -177,12 +178,12 @@ static int load_context(struct agent_kubeconfig *k, struct kr_yaml *y, const cha
 int agent_kubeconfig_load(struct agent_kubeconfig *k, const char *file, const char *context,
                           struct kr_note *why)
 {
-    struct kr_buf text = {.max = KR_FILE_MAX};
+    struct kr_buf text = {.max = AGENT_FILE_MAX};
     struct kr_yaml *y = NULL;
     int rc;
 
     *k = (struct agent_kubeconfig){0};
-    rc = kr_file_read(file, &text, why);
+    rc = kr_file_read(&text, file, AGENT_FILE_MAX, why);
     if (rc != 0)
         return rc;
     rc = kr_yaml_parse(kr_buf_bytes(&text), &y, why);
@@ -213,7 +214,7 @@ int agent_kubeconfig_in_cluster(struct agent_kubeconfig *k, const char *dir, str
     if (asprintf(&k->token_file, "%s/token", dir) < 0 ||
         asprintf(&k->ca_file, "%s/ca.crt", dir) < 0)
         return kr_note_set(why, KR_ENOMEM, "out of memory");
-    return kr_file_read(k->ca_file, &k->ca_pem, why);
+    return kr_file_read(&k->ca_pem, k->ca_file, AGENT_FILE_MAX, why);
 }
 
 void agent_kubeconfig_deinit(struct agent_kubeconfig *k)

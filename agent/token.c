@@ -2,7 +2,7 @@
 #include "agent/token.h"
 
 #include "base/err.h"
-#include "base/file.h"
+#include "certs/store_file.h"
 
 #define FRESH_MS 60000
 #define REREAD_MS 1000
@@ -57,8 +57,8 @@ static int set(struct agent_token *t, struct kr_bytes token)
 
 static int read_file(struct agent_token *t, struct kr_note *why)
 {
-    struct kr_buf text = {.max = KR_FILE_MAX};
-    int rc = kr_file_read(t->file, &text, why);
+    struct kr_buf text = {.max = AGENT_FILE_MAX};
+    int rc = kr_file_read(&text, t->file, AGENT_FILE_MAX, why);
 
     if (rc == 0) {
         rc = set(t, trim(kr_buf_bytes(&text)));

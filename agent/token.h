@@ -8,6 +8,8 @@
 #include "base/buf.h"
 #include "base/note.h"
 
+#define AGENT_FILE_MAX (1u << 20) /* a certificate, token or kubeconfig */
+
 struct agent_token {      /* the fields belong to token.c */
     const char *file;     /* borrowed; NULL: fixed or none */
     struct kr_buf header; /* "Bearer TOKEN", or empty */

@@ -2,8 +2,10 @@
 #include "hub/worker.h"
 
 #include "base/err.h"
-#include "base/file.h"
+#include "certs/store_file.h"
 #include "hub/counters.h"
+
+#define PEM_MAX (1u << 20)
 
 static const struct kr_tls_alpn api_alpn[] = {
     {"h2", KR_TLS_CERT_OPTIONAL},
@@ -54,8 +56,8 @@ static struct kr_tls_context *make_agent_tls(const struct hub_options *o, int *r
 static int learn_self(const struct hub_options *o, struct kr_identity *self, struct kr_note *why)
 {
     struct kr_identity_rules rules = {KR_ROLE_HUB, NULL};
-    struct kr_buf pem = {.max = KR_FILE_MAX};
-    int rc = kr_file_read(o->cert_file, &pem, why);
+    struct kr_buf pem = {.max = PEM_MAX};
+    int rc = kr_file_read(&pem, o->cert_file, PEM_MAX, why);
 
     if (rc == 0) {
         rc = kr_identity_judge_pem(self, kr_buf_bytes(&pem), &rules, why);
