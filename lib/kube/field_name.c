@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/field_name.h"
 
+#include "base/err.h"
+
 /* The first term, cut off the front of `rest`; an escaped comma does not end it. */
 static struct kr_bytes next_term(struct kr_bytes *rest)
 {
@@ -60,22 +62,24 @@ static bool before(struct kr_bytes a, struct kr_bytes b)
     return order != 0 ? order < 0 : a.n < b.n;
 }
 
-static struct kr_bytes unescape(struct kr_bytes v, struct kr_arena *arena)
+static int unescape(struct kr_bytes v, struct kr_arena *arena, struct kr_bytes *out)
 {
     uint8_t *p;
     size_t n = 0;
 
+    *out = v;
     if (kr_bytes_find(v, '\\') == v.n)
-        return v;
+        return 0;
     p = kr_arena_alloc(arena, v.n);
     if (p == NULL)
-        return kr_bytes_of(NULL, 0);
+        return KR_ENOMEM;
     for (size_t i = 0; i < v.n; i++) {
         if (v.p[i] == '\\')
             i++;
         p[n++] = v.p[i];
     }
-    return kr_bytes_of(p, n);
+    *out = kr_bytes_of(p, n);
+    return 0;
 }
 
 static bool is_path_segment(struct kr_bytes v)
@@ -84,10 +88,11 @@ static bool is_path_segment(struct kr_bytes v)
            kr_bytes_find(v, '%') == v.n;
 }
 
-bool kr_field_name(struct kr_bytes selector, struct kr_arena *arena, struct kr_bytes *name)
+int kr_field_name(struct kr_bytes selector, struct kr_arena *arena, struct kr_bytes *name)
 {
     struct kr_bytes first = {NULL, 0}; /* kube sorts the terms, then takes the first match */
     struct kr_bytes pinned = {NULL, 0};
+    int rc;
 
     *name = kr_bytes_of(NULL, 0);
     while (selector.n != 0) {
@@ -99,15 +104,15 @@ bool kr_field_name(struct kr_bytes selector, struct kr_arena *arena, struct kr_b
         if (term.n == 0)
             continue;
         if (!split_term(term, &field, &value, &equal) || !value_is_valid(value))
-            return false;
+            return KR_EINVAL;
         if (equal && kr_bytes_is(field, "metadata.name") &&
             (first.p == NULL || before(term, first))) {
             first = term;
             pinned = value;
         }
     }
-    pinned = unescape(pinned, arena);
-    if (is_path_segment(pinned))
+    rc = unescape(pinned, arena, &pinned);
+    if (rc == 0 && is_path_segment(pinned))
         *name = pinned;
-    return true;
+    return rc;
 }

@@ -8,8 +8,8 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 
-/* False if the selector does not parse. `name` stays empty if metadata.name is not pinned, or to
- * something that is no path segment. */
-bool kr_field_name(struct kr_bytes selector, struct kr_arena *arena, struct kr_bytes *name);
+/* KR_EINVAL if the selector does not parse, KR_ENOMEM. `name` stays empty if metadata.name is not
+ * pinned, or to something that is no path segment. */
+int kr_field_name(struct kr_bytes selector, struct kr_arena *arena, struct kr_bytes *name);
 
 #endif

@@ -116,24 +116,24 @@ int kr_path_opaque(struct kr_bytes raw, struct kr_note *why)
     return 0;
 }
 
-bool kr_percent_decode(struct kr_bytes in, bool plus, struct kr_arena *arena, struct kr_bytes *out)
+int kr_percent_decode(struct kr_bytes in, bool plus, struct kr_arena *arena, struct kr_bytes *out)
 {
     uint8_t *p;
     size_t n = 0;
 
     *out = in;
     if (kr_bytes_find(in, '%') == in.n && (!plus || kr_bytes_find(in, '+') == in.n))
-        return true;
+        return 0;
     p = kr_arena_alloc(arena, in.n);
     if (p == NULL)
-        return false;
+        return KR_ENOMEM;
     for (size_t i = 0; i < in.n; i++) {
         int c = in.p[i];
 
         if (c == '%') {
             c = escaped(in.p + i, in.n - i);
             if (c < 0)
-                return false;
+                return KR_EINVAL;
             i += 2;
         } else if (c == '+' && plus) {
             c = ' ';
@@ -141,18 +141,5 @@ bool kr_percent_decode(struct kr_bytes in, bool plus, struct kr_arena *arena, st
         p[n++] = (uint8_t)c;
     }
     *out = kr_bytes_of(p, n);
-    return true;
-}
-
-bool kr_is_dns_label(struct kr_bytes name)
-{
-    if (name.n == 0 || name.n > 63 || name.p[0] == '-' || name.p[name.n - 1] == '-')
-        return false;
-    for (size_t i = 0; i < name.n; i++) {
-        uint8_t c = name.p[i];
-
-        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-')
-            return false;
-    }
-    return true;
+    return 0;
 }

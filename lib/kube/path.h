@@ -25,11 +25,8 @@ int kr_path_segment(struct kr_bytes raw, struct kr_arena *arena, struct kr_bytes
  * are refused. */
 int kr_path_opaque(struct kr_bytes raw, struct kr_note *why);
 
-/* Percent-decoding of `in`, with `plus` also '+' to space; false if an escape is invalid or memory
- * is short. Borrows `in` if there is nothing to decode. */
-bool kr_percent_decode(struct kr_bytes in, bool plus, struct kr_arena *arena, struct kr_bytes *out);
-
-/* RFC 1123 label: 1 to 63 of [a-z0-9-], not starting or ending in '-'. */
-bool kr_is_dns_label(struct kr_bytes name);
+/* Percent-decoding of `in`, with `plus` also '+' to space. Borrows `in` if there is nothing to
+ * decode. KR_EINVAL for an invalid escape, KR_ENOMEM. */
+int kr_percent_decode(struct kr_bytes in, bool plus, struct kr_arena *arena, struct kr_bytes *out);
 
 #endif

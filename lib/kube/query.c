@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/query.h"
 
+#include "base/err.h"
 #include "kube/path.h"
 
 bool kr_query_count_ok(struct kr_bytes query)
@@ -12,9 +13,11 @@ bool kr_query_count_ok(struct kr_bytes query)
     return pairs <= KR_QUERY_PAIRS_MAX;
 }
 
-bool kr_query_next(struct kr_bytes *rest, struct kr_arena *arena, struct kr_bytes *name,
-                   struct kr_bytes *value)
+int kr_query_next(struct kr_bytes *rest, struct kr_arena *arena, struct kr_bytes *name,
+                  struct kr_bytes *value)
 {
+    int rc;
+
     while (rest->n != 0) {
         size_t end = kr_bytes_find(*rest, '&');
         struct kr_bytes pair = kr_bytes_of(rest->p, end);
@@ -25,11 +28,13 @@ bool kr_query_next(struct kr_bytes *rest, struct kr_arena *arena, struct kr_byte
             continue;
         *name = kr_bytes_of(pair.p, eq);
         *value = kr_bytes_skip(pair, eq < pair.n ? eq + 1 : eq);
-        if (kr_percent_decode(*name, true, arena, name) &&
-            kr_percent_decode(*value, true, arena, value))
-            return true;
+        rc = kr_percent_decode(*name, true, arena, name);
+        if (rc == 0)
+            rc = kr_percent_decode(*value, true, arena, value);
+        if (rc != KR_EINVAL)
+            return rc == 0 ? 1 : rc;
     }
-    return false;
+    return 0;
 }
 
 bool kr_query_bool(struct kr_bytes value)

@@ -15,9 +15,9 @@
 bool kr_query_count_ok(struct kr_bytes query);
 
 /* Steps through the pairs; `rest` starts as the whole query. A pair whose text is escaped is
- * decoded into the arena. False at the end. */
-bool kr_query_next(struct kr_bytes *rest, struct kr_arena *arena, struct kr_bytes *name,
-                   struct kr_bytes *value);
+ * decoded into the arena. 1: a pair; 0: the end; KR_ENOMEM. */
+int kr_query_next(struct kr_bytes *rest, struct kr_arena *arena, struct kr_bytes *name,
+                  struct kr_bytes *value);
 
 /* A boolean parameter (apimachinery runtime/conversion.go Convert_Slice_string_To_bool): only "0"
  * and "false" in any case are false once it is there. Go folds 'ſ' (U+017F) to 's' in it. */

@@ -104,7 +104,7 @@ static int cut_segments(struct cut *c, struct kr_bytes path, struct kr_arena *ar
     return 0;
 }
 
-static void read_options(struct options *o, struct kr_bytes query, struct kr_arena *arena)
+static int read_options(struct options *o, struct kr_bytes query, struct kr_arena *arena)
 {
     const struct {
         const char *name;
@@ -116,14 +116,16 @@ static void read_options(struct options *o, struct kr_bytes query, struct kr_are
     };
     struct kr_bytes name;
     struct kr_bytes value;
+    int rc;
 
     *o = (struct options){.watch = {NULL, 0}};
-    while (kr_query_next(&query, arena, &name, &value)) {
+    while ((rc = kr_query_next(&query, arena, &name, &value)) > 0) {
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
             if (known[i].value->p == NULL && kr_bytes_is(name, known[i].name))
                 *known[i].value = value;
         }
     }
+    return rc;
 }
 
 static bool is_int_or_absent(struct kr_bytes v, int64_t *out)
@@ -134,15 +136,18 @@ static bool is_int_or_absent(struct kr_bytes v, int64_t *out)
 
 /* get without a name: a list or a watch, of one object if the field selector says so. When one of
  * the options does not parse, upstream keeps `watch` only. */
-static void set_list_verb(struct kr_request_info *ri, const struct options *o,
-                          struct kr_arena *arena)
+static int set_list_verb(struct kr_request_info *ri, const struct options *o,
+                         struct kr_arena *arena)
 {
     int64_t seconds;
     struct kr_bytes name;
     bool watch = o->watch.p != NULL && kr_query_bool(o->watch);
+    int rc = kr_field_name(o->field_selector, arena, &name);
 
-    if (is_int_or_absent(o->limit, &ri->limit) && is_int_or_absent(o->timeout_seconds, &seconds) &&
-        kr_field_name(o->field_selector, arena, &name)) {
+    if (rc == KR_ENOMEM)
+        return rc;
+    if (rc == 0 && is_int_or_absent(o->limit, &ri->limit) &&
+        is_int_or_absent(o->timeout_seconds, &seconds)) {
         ri->name = name;
     } else {
         ri->limit = 0;
@@ -153,6 +158,7 @@ static void set_list_verb(struct kr_request_info *ri, const struct options *o,
     ri->verb = watch ? KR_LIT("watch") : KR_LIT("list");
     if (watch)
         ri->limit = 0;
+    return 0;
 }
 
 static struct kr_bytes method_verb(struct kr_bytes method)
@@ -240,15 +246,17 @@ static int set_path(struct kr_request_info *ri, const struct cut *c, struct kr_a
 {
     if (!c->escaped || ri->proxied)
         return 0;
-    if (!kr_percent_decode(ri->path, false, arena, &ri->path))
+    if (kr_percent_decode(ri->path, false, arena, &ri->path) != 0)
         return kr_note_set(why, KR_ENOMEM, "no memory for the path");
     return 0;
 }
 
-static void set_options(struct kr_request_info *ri, const struct options *o, struct kr_arena *arena)
+static int set_options(struct kr_request_info *ri, const struct options *o, struct kr_arena *arena)
 {
+    int rc = 0;
+
     if (ri->name.n == 0 && kr_bytes_is(ri->verb, "get") && ri->is_resource)
-        set_list_verb(ri, o, arena);
+        rc = set_list_verb(ri, o, arena);
     if (ri->name.n == 0 && kr_bytes_is(ri->verb, "delete") && ri->is_resource)
         ri->verb = KR_LIT("deletecollection");
     if (o->timeout.n != 0) {
@@ -257,6 +265,36 @@ static void set_options(struct kr_request_info *ri, const struct options *o, str
     }
     ri->follow =
         kr_bytes_is(ri->subresource, "log") && o->follow.p != NULL && kr_query_bool(o->follow);
+    return rc;
+}
+
+/* The target's bytes and segments, refused or cut. */
+static int check(struct kr_request_info *ri, struct cut *c, struct kr_arena *arena,
+                 struct kr_note *why)
+{
+    int rc = kr_path_split(ri->target, &ri->path, &ri->query, why);
+
+    if (rc == 0 && !kr_query_count_ok(ri->query))
+        rc = kr_note_set(why, KR_EINVAL, "more than %d query parameters", KR_QUERY_PAIRS_MAX);
+    if (rc == 0)
+        rc = cut_segments(c, ri->path, arena, &ri->proxied, why);
+    return rc == 0 ? set_path(ri, c, arena, why) : rc;
+}
+
+static int classify(struct kr_request_info *ri, const struct cut *c, struct kr_bytes method,
+                    struct kr_arena *arena, struct kr_note *why)
+{
+    size_t base = resource_base(c);
+
+    if (c->n >= 3 && (kr_bytes_is(c->seg[0], "api") || kr_bytes_is(c->seg[0], "apis")))
+        ri->prefix = c->seg[0];
+    if (base == 3)
+        ri->group = c->seg[1];
+    if (base != 0)
+        return set_resource(ri, c, base, method, why);
+    if (below(ri->path, "/api") || below(ri->path, "/apis") || below(ri->path, "/openapi"))
+        ri->class = KR_REQUEST_DISCOVERY;
+    return lower_method(ri, method, arena, why);
 }
 
 int kr_request_info_parse(struct kr_request_info *ri, struct kr_bytes method,
@@ -264,33 +302,19 @@ int kr_request_info_parse(struct kr_request_info *ri, struct kr_bytes method,
 {
     struct cut c;
     struct options o;
-    size_t base;
     int rc;
 
     *ri = (struct kr_request_info){.target = target};
-    rc = kr_path_split(target, &ri->path, &ri->query, why);
-    if (rc == 0 && !kr_query_count_ok(ri->query))
-        rc = kr_note_set(why, KR_EINVAL, "more than %d query parameters", KR_QUERY_PAIRS_MAX);
+    rc = check(ri, &c, arena, why);
     if (rc == 0)
-        rc = cut_segments(&c, ri->path, arena, &ri->proxied, why);
-    if (rc == 0)
-        rc = set_path(ri, &c, arena, why);
+        rc = classify(ri, &c, method, arena, why);
     if (rc != 0)
         return rc;
-
-    base = resource_base(&c);
-    if (c.n >= 3 && (kr_bytes_is(c.seg[0], "api") || kr_bytes_is(c.seg[0], "apis")))
-        ri->prefix = c.seg[0];
-    if (base == 3)
-        ri->group = c.seg[1];
-    rc = base != 0 ? set_resource(ri, &c, base, method, why) : lower_method(ri, method, arena, why);
+    rc = read_options(&o, ri->query, arena);
+    if (rc == 0)
+        rc = set_options(ri, &o, arena);
     if (rc != 0)
-        return rc;
-    if (base == 0 &&
-        (below(ri->path, "/api") || below(ri->path, "/apis") || below(ri->path, "/openapi")))
-        ri->class = KR_REQUEST_DISCOVERY;
-    read_options(&o, ri->query, arena);
-    set_options(ri, &o, arena);
+        return kr_note_set(why, rc, "no memory for the query");
     ri->read_only = kr_bytes_is(method, "GET") || kr_bytes_is(method, "HEAD");
     ri->connects = connects(ri);
     ri->long_running = long_running(ri);

@@ -38,7 +38,8 @@ struct kr_request_info {
     struct kr_bytes resource;
     struct kr_bytes name;
     struct kr_bytes subresource;
-    size_t parts; /* how many of resource, name, subresource and what follows are there */
+    size_t parts; /* how many of resource, name, subresource and what follows are there; behind a
+                     /proxy subresource nothing is counted */
 
     bool read_only;    /* GET or HEAD */
     bool long_running; /* no total time-out */

@@ -22,8 +22,4 @@ int kr_request_header_read(struct kr_relay_request *m, struct kr_bytes value,
 int kr_response_header_read(struct kr_relay_response *m, struct kr_bytes value,
                             struct kr_arena *arena, struct kr_note *why);
 
-/* RFC 4648 section 4, strict: no other characters, no bits behind the end. */
-int kr_base64_encode(struct kr_bytes in, struct kr_buf *out); /* without padding */
-int kr_base64_decode(struct kr_bytes in, struct kr_arena *arena, struct kr_bytes *out);
-
 #endif
