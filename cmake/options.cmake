@@ -15,6 +15,8 @@ add_compile_options(-Wall -Wextra -Wconversion -Wshadow -Wformat=2 -Wvla -Wstric
                     -Wmissing-prototypes -Wno-sign-conversion -Werror)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-Wno-format-truncation) # cutting is what snprintf is used for
+else()
+  add_compile_options(-Wno-string-conversion) # KR_ASSERT(!"what went wrong")
 endif()
 add_compile_definitions(_GNU_SOURCE KR_VERSION="${PROJECT_VERSION}")
 if(KR_SANITIZE)

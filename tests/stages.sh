@@ -43,6 +43,7 @@ stage_fuzz() {
     local seconds=10 name log rc=0
     if [[ ${#long[@]} -gt 0 ]]; then seconds=120; fi
     rm -f "$root"/build/fuzz-work/*.log
+    (build fuzz) || return
     (fuzz "$seconds") || rc=$?
     for name in build/fuzz/tests/*_fuzz; do
         name=$(basename "$name")
