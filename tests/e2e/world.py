@@ -154,7 +154,8 @@ class World:
         pair = pair or self.issue_agent(cluster, instance)
         config = {"hubs": hubs or [self.hub.agent_address], "caFile": self.ca,
                   "certFile": pair.crt, "keyFile": pair.key, "kubeconfig": kubeconfig,
-                  "adminListen": "127.0.0.1:0"}
+                  # Full jitter up to a minute is right in the field and long in a test.
+                  "reconnectMax": "2s", "adminListen": "127.0.0.1:0"}
         config.update(more)
         return {k: v for k, v in config.items() if v is not None}
 
