@@ -311,6 +311,8 @@ static void on_failed(struct kr_forward *fw, int rc)
     } else if (undelivered) {
         refuse(r, KR_CASE_API_UNREACHABLE, (struct kr_bytes){NULL, 0}, true);
     } else if (rc == KR_ECONNLOST || rc == KR_ERESET) {
+        KR_LOG_AT(r->c->log, KR_LOG_INFO, "api-lost", KR_S("reason", kr_err_text(rc)),
+                  KR_U("reset-code", fw->out_reset_code));
         refuse(r, kr_case_lost(&r->info, true), (struct kr_bytes){NULL, 0}, false);
     } else {
         refuse(r, KR_CASE_API_PROTOCOL, kr_bytes_str(kr_err_text(rc)), false);

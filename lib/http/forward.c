@@ -166,6 +166,7 @@ static void out_on_done(void *user, int rc)
     struct kr_forward *fw = user;
 
     fw->out_was_sent = fw->out->head_sent;
+    fw->out_reset_code = fw->out->reset_code;
     fw->out = NULL;
     if (fw->down_ended) /* the whole answer came; how the stream ended then does not matter */
         return;

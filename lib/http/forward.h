@@ -43,6 +43,7 @@ struct kr_forward { /* read the fields; they belong to forward.c */
     bool up_ended;
     bool down_ended;
     bool response_begun; /* the response head was passed on */
+    uint32_t out_reset_code; /* of `out`, if the peer reset it */
     bool out_was_sent;   /* once `out` ended: the request's head had been handed to the transport */
     bool tap;            /* set by the owner: call on_response_body */
 };

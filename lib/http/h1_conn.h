@@ -5,8 +5,8 @@
  * is ambiguous (RFC 9112 section 6.3), is answered 400 (431, 414, 501) with a short text body by
  * way of on_bad_request, and the connection is closed. Limits: head KR_HEAD_MAX in all; time to a
  * whole head, idle time between requests: see config.
- * Server: an answer that is whole before its request says Connection: close; what still comes is
- * thrown away for up to 2 s or 64 KiB, then the connection closes. A client that ends its side
+ * Server: an answer that is whole before its request says Connection: close, and the connection
+ * closes by flush. A client that ends its side
  * while an exchange runs has gone. Pipelined bytes and unconsumed body bytes stop the reading
  * beyond 64 KiB each.
  * Client: open gives NULL also for a head that cannot be written safely. The connection is reused

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path: on_bytes reads a head (READ), on_request, body to the user, on_end (WAIT); the user
  * answers; fill hands the answer over; step ends the exchange and reads the next request (READ).
- * Failure modes: a request that is refused gets LAST (the answer is written), then LINGER (input is
- * thrown away for a bounded time, so that the client reads the answer before the reset that unread
- * input would cause), then CLOSING. An answer that is whole before its request is ends likewise.
- * An abort, a broken body, or a client that goes: CLOSING at once, without a last chunk. */
+ * Failure modes: a request that is refused is answered, and an answer that is whole before its
+ * request ends the connection too: CLOSING by way of flush, where the pipe sees to it that the
+ * client reads the answer although its input is not read any more. An abort, a broken body, or a
+ * client that goes: CLOSING at once, without a last chunk. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -18,17 +18,12 @@
 enum {
     PENDING_MAX = 64 * 1024, /* pipelined bytes that wait; then reading stops */
     OWED_MAX = 64 * 1024,    /* body bytes the user has not consumed; then reading stops */
-    LINGER_MAX = 64 * 1024,
-    LINGER_MS = 2000,
-    LINGER_QUIET_MS = 500, /* without a byte from the client */
     BAD_BODY_MAX = 64 * 1024,
 };
 
 enum state {
     READ,    /* between requests, in a head or in a body */
     WAIT,    /* the request is whole; its exchange goes on */
-    LAST,    /* the last answer is being written; there is no exchange */
-    LINGER,  /* it was handed over; input is thrown away */
     CLOSING, /* the pipe was told to close */
 };
 
@@ -41,10 +36,8 @@ struct server {
     struct kr_h1_out out;
     struct kr_buf pending; /* input behind the current request */
     struct kr_task step;
-    struct kr_timer timer; /* idle, head or linger */
+    struct kr_timer timer; /* idle or head */
     size_t owed;
-    size_t lingered;
-    int64_t linger_end_ms;
     uint8_t state;    /* enum state */
     bool live;        /* ex is in use */
     bool head_open;   /* out.text ends in a head whose last fields are not written yet */
@@ -85,7 +78,7 @@ static void set_timer(struct server *s, int64_t after_ms)
 /* Neither may be called inside fill: it may not call into the pipe, step makes up for it. */
 static void update_reading(struct server *s)
 {
-    bool want = s->owed < OWED_MAX && s->pending.n < PENDING_MAX && s->lingered <= LINGER_MAX;
+    bool want = s->owed < OWED_MAX && s->pending.n < PENDING_MAX;
 
     if (s->in_fill) {
         kr_task_post(s->cfg.sched, &s->step);
@@ -122,18 +115,6 @@ static void end_exchange(struct server *s, int rc)
         return;
     exchange_over(s);
     ops->on_done(user, rc);
-}
-
-static void start_linger(struct server *s)
-{
-    s->state = LINGER;
-    s->linger_end_ms = s->cfg.sched->now_ms + LINGER_MS;
-    s->lingered += s->pending.n;
-    kr_buf_deinit(&s->pending);
-    if (s->eof || s->lingered > LINGER_MAX)
-        shut(s, KR_PIPE_FLUSH, s->rc, s->why);
-    else
-        set_timer(s, LINGER_QUIET_MS);
 }
 
 /* ---- answers ---- */
@@ -218,18 +199,11 @@ static int write_bad(struct server *s, int status, const char *why)
 /* Answers what is no request, or stopped being one; nothing is parsed after it. */
 static void answer_bad(struct server *s, int status, const char *why)
 {
+    int code = s->reader.rc != 0 ? s->reader.rc : KR_ETIMEDOUT;
     int rc = write_bad(s, status, why);
 
-    if (rc != 0) {
-        shut(s, KR_PIPE_ABORT, rc, why);
-        return;
-    }
     kr_h1_out_body(&s->out, KR_H1_NONE, 0, true);
-    s->state = LAST;
-    s->rc = s->reader.rc != 0 ? s->reader.rc : KR_EPROTO;
-    s->why = why;
-    set_timer(s, LINGER_MS); /* for a client that does not read it */
-    want_fill(s);
+    shut(s, rc == 0 ? KR_PIPE_FLUSH : KR_PIPE_ABORT, code, why);
 }
 
 static void refuse(struct server *s, int rc, int status, const char *why)
@@ -387,28 +361,13 @@ static void parse(struct server *s, struct kr_bytes *in)
         set_timer(s, s->cfg.head_timeout_ms);
 }
 
-static void linger_on(struct server *s, size_t n)
-{
-    int64_t left = s->linger_end_ms - s->cfg.sched->now_ms;
-
-    s->lingered += n;
-    if (s->lingered > LINGER_MAX || left <= 0)
-        shut(s, KR_PIPE_FLUSH, s->rc, s->why);
-    else
-        set_timer(s, left < LINGER_QUIET_MS ? left : LINGER_QUIET_MS);
-}
-
 static void on_bytes(void *user, struct kr_bytes in)
 {
     struct server *s = user;
 
     if (s->state == READ && s->pending.n == 0)
         parse(s, &in);
-    if (s->state == LINGER)
-        linger_on(s, in.n);
-    else if (s->state == LAST)
-        s->lingered += in.n;
-    else if (s->state <= WAIT && in.n != 0 && kr_buf_append(&s->pending, in) != 0)
+    if (s->state != CLOSING && in.n != 0 && kr_buf_append(&s->pending, in) != 0)
         shut(s, KR_PIPE_ABORT, KR_ENOMEM, "no memory for pipelined input");
     update_reading(s);
 }
@@ -441,16 +400,10 @@ static void answered(struct server *s)
 {
     bool whole = s->state == WAIT;
 
-    if (s->state == LAST) {
-        start_linger(s);
-        return;
-    }
     end_exchange(s, 0);
     if (s->state == CLOSING)
         return;
-    if (!whole || (s->close_after && s->pending.n != 0))
-        start_linger(s);
-    else if (s->close_after || s->conn.draining)
+    if (!whole || s->close_after || s->conn.draining)
         shut(s, KR_PIPE_FLUSH, 0, NULL);
     else
         next_message(s);
@@ -463,7 +416,7 @@ static void run(struct server *s)
     if (s->out.state == KR_H1_OUT_BROKEN) {
         end_exchange(s, KR_EPROTO);
         shut(s, KR_PIPE_ABORT, KR_EPROTO, "the answer was cut short");
-    } else if (s->state != LINGER && kr_h1_out_done(&s->out)) {
+    } else if (kr_h1_out_done(&s->out)) {
         answered(s);
     }
     parse_pending(s);
@@ -483,7 +436,7 @@ static void on_timer(struct kr_timer *t)
     if (s->state == READ && !kr_h1_reader_idle(&s->reader))
         answer_bad(s, 408, "the request head took too long");
     else
-        shut(s, KR_PIPE_FLUSH, s->rc, s->why);
+        shut(s, KR_PIPE_FLUSH, 0, NULL);
 }
 
 /* ---- the pipe's calls ---- */
@@ -511,12 +464,12 @@ static void on_eof(void *user)
     struct server *s = user;
 
     s->eof = true;
-    if (s->state == LAST || (s->live && kr_h1_out_done(&s->out)))
-        return;  /* the answer goes out all the same; step sees the end */
+    if (s->live && kr_h1_out_done(&s->out))
+        return;  /* the answer is out; step sees the end */
     if (s->live) /* a client that ends its side has gone (as Go's server sees it) */
         shut(s, KR_PIPE_ABORT, KR_ECONNLOST, "the client went away");
     else
-        shut(s, KR_PIPE_FLUSH, s->rc, s->why);
+        shut(s, KR_PIPE_FLUSH, 0, NULL);
 }
 
 static void on_close(void *user, int rc, const struct kr_note *why)

@@ -477,6 +477,20 @@ out:
     return rc == 0 ? 0 : KR_ENOMEM;
 }
 
+/* A client session is born with its preface in the frame buffer: it must be out of there before
+ * another session gets the buffer. */
+static int take_preface(struct h2_session *s)
+{
+    const uint8_t *p;
+    ssize_t n;
+
+    while ((n = nghttp2_session_mem_send(s->ng, &p)) > 0) {
+        if (kr_buf_append(&s->spill, kr_bytes_of(p, (size_t)n)) != 0)
+            return KR_ENOMEM;
+    }
+    return n == 0 ? 0 : KR_ENOMEM;
+}
+
 static int submit_settings(struct h2_session *s)
 {
     nghttp2_settings_entry e[5] = {
@@ -525,9 +539,10 @@ struct kr_conn *kr_h2_create(const struct kr_h2_config *cfg, struct kr_pipe *pip
     kr_buf_init(&s->spill, 1 << 20);
     kr_h2_budget_init(&s->budget, cfg->sched->now_ms);
     kr_timer_init(&s->tick, on_tick);
-    if (start_nghttp2(s) != 0 || submit_settings(s) != 0 ||
+    if (start_nghttp2(s) != 0 || take_preface(s) != 0 || submit_settings(s) != 0 ||
         kr_timer_start(cfg->sched, &s->tick, TICK_MS) != 0) {
         nghttp2_session_del(s->ng);
+        kr_buf_deinit(&s->spill);
         free(s);
         return NULL;
     }
