@@ -34,7 +34,10 @@ struct kr_pipe_user {
 };
 
 enum kr_pipe_close {
-    KR_PIPE_FLUSH, /* fill until it returns 0, send, then close; bounded by a deadline */
+    /* Fill until it returns 0, send, then close so that the peer still reads it: what it goes on
+     * sending is thrown away for a while. Nothing is handed to the user any more but on_close.
+     * Bounded by a deadline. */
+    KR_PIPE_FLUSH,
     KR_PIPE_ABORT, /* at once */
 };
 

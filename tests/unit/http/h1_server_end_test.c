@@ -30,7 +30,6 @@ static void test_bad_request_when_refused_then_answered_and_nothing_is_parsed_af
         say(&w, GET "\r\n");
         assert_int_equal(w.server.n, 0);
         hear(&w, "");
-        run(&w, 500);
         assert_int_equal(w.server.closed, 1);
         assert_int_equal(w.server.rc, KR_EPROTO);
         assert_true(w.peer.eof);
@@ -47,8 +46,6 @@ static void test_bad_request_when_answered_then_the_owner_fills_it(void **state)
     say(&w, "GET /\r\n\r\n");
     hear(&w, "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\n" DATE
              "content-length: 33\r\nconnection: close\r\n\r\n400 the request line is malformed");
-    kr_mem_peer_close(&w.peer, KR_PIPE_FLUSH); /* the client read it and goes: no more waiting */
-    run(&w, 0);
     assert_int_equal(w.server.closed, 1);
     teardown(&w);
 }
@@ -86,8 +83,7 @@ static void test_bad_request_when_client_floods_and_reads_nothing_then_closed(vo
     say(&w, "GET /\r\n\r\n");
     kr_mem_peer_send(&w.peer, kr_bytes_of(block, sizeof block));
     run(&w, 0);
-    assert_false(kr_mem_pair_reading(w.pair, 1));
-    run(&w, 2000);
+    assert_true(kr_mem_pair_waiting(w.pair, 1) > 0);
     assert_int_equal(w.server.closed, 0); /* the pipe flushes; its deadline is its own */
     teardown(&w);
 }
@@ -106,7 +102,6 @@ static void test_head_when_too_slow_then_408(void **state)
     hear(&w, "");
     run(&w, 1000);
     hear_start(&w, "HTTP/1.1 408 Request Timeout\r\n");
-    run(&w, 500);
     assert_int_equal(w.server.closed, 1);
     teardown(&w);
 }
@@ -219,7 +214,6 @@ static void test_connection_when_client_or_answer_says_close_then_closed(void **
     kr_rec_answer(&w.server.recs[0], 200, NULL, fields);
     run(&w, 0);
     hear(&w, "HTTP/1.1 200 OK\r\n" DATE "content-length: 0\r\nconnection: close\r\n\r\n");
-    run(&w, 500);
     assert_int_equal(w.server.n, 1); /* the pipelined one is never parsed */
     assert_int_equal(w.server.closed, 1);
     teardown(&w);
