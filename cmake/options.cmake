@@ -12,7 +12,8 @@ option(KR_FUZZ "build the fuzzers (clang)" OFF)
 set(KR_SANITIZE "" CACHE STRING "value of -fsanitize")
 
 add_compile_options(-Wall -Wextra -Wconversion -Wshadow -Wformat=2 -Wvla -Wstrict-prototypes
-                    -Wmissing-prototypes -Wno-sign-conversion -Werror)
+                    -Wmissing-prototypes -Wno-sign-conversion
+                    -Wno-missing-field-initializers -Werror)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-Wno-format-truncation) # cutting is what snprintf is used for
 else()

@@ -3,6 +3,9 @@
 # The stages of `./dev test`, sourced by it. Each stage writes its output to build/log/test-STAGE.log
 # and its results as JUnit XML or by note_result; tests/tally.py adds them up.
 
+# What ./dev has set.
+: "${root:?}" "${jobs:?}" "${python:?}" "${logs:?}"
+
 all_stages=(lint release unit asan tsan fuzz e2e real demo)
 results=$root/build/results
 stage=

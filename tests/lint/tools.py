@@ -68,7 +68,7 @@ def check_shell(root):
         return
     scripts = [str(p) for p in text.project_files(root)
                if p.suffix == ".sh" or text.read_lines(root, p)[:1] == ["#!/bin/bash"]]
-    run = subprocess.run([shellcheck, "-x", "-f", "gcc", *scripts], cwd=root, capture_output=True,
+    run = subprocess.run([shellcheck, "-x", "-S", "warning", "-f", "gcc", *scripts], cwd=root, capture_output=True,
                          text=True)
     yield from run.stdout.splitlines()
 
