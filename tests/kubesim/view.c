@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "view.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+#include "base/err.h"
+
+/* The next comma separated item of *rest, without spaces around it. */
+static struct kr_bytes next_item(struct kr_bytes *rest)
+{
+    size_t end = kr_bytes_find(*rest, ',');
+    struct kr_bytes item = {rest->p, end};
+
+    *rest = kr_bytes_skip(*rest, end < rest->n ? end + 1 : end);
+    while (item.n != 0 && item.p[0] == ' ')
+        item = kr_bytes_skip(item, 1);
+    while (item.n != 0 && item.p[item.n - 1] == ' ')
+        item.n--;
+    return item;
+}
+
+/* The value of a media type's parameter; .n 0: none. */
+static struct kr_bytes param_of(struct kr_bytes item, const char *name)
+{
+    size_t n = strlen(name);
+
+    while (item.n != 0) {
+        size_t end = kr_bytes_find(item, ';');
+        struct kr_bytes one = {item.p, end};
+
+        while (one.n != 0 && one.p[0] == ' ')
+            one = kr_bytes_skip(one, 1);
+        if (one.n > n && one.p[n] == '=' && memcmp(one.p, name, n) == 0)
+            return kr_bytes_skip(one, n + 1);
+        item = kr_bytes_skip(item, end < item.n ? end + 1 : end);
+    }
+    return kr_bytes_of(NULL, 0);
+}
+
+static struct kr_bytes media_of(struct kr_bytes item)
+{
+    return kr_bytes_of(item.p, kr_bytes_find(item, ';'));
+}
+
+static bool is_json(struct kr_bytes media)
+{
+    return kr_bytes_is(media, "application/json") || kr_bytes_is(media, "*/*") ||
+           kr_bytes_is(media, "application/*");
+}
+
+bool sim_accepts(const struct sim_call *call, const char *media)
+{
+    struct kr_bytes rest = kr_head_get(call->req->head, KR_LIT("accept"));
+
+    while (rest.n != 0)
+        if (kr_bytes_is(media_of(next_item(&rest)), media))
+            return true;
+    return false;
+}
+
+/* Whether this item of Accept can be served, and as what. */
+static bool try_item(struct kr_bytes item, enum sim_view *view)
+{
+    struct kr_bytes as = param_of(item, "as"), group = param_of(item, "g"),
+                    version = param_of(item, "v");
+
+    if (!is_json(media_of(item)))
+        return false;
+    *view = SIM_VIEW_OBJECT;
+    if (as.n == 0)
+        return true;
+    if (!kr_bytes_is(group, "meta.k8s.io") ||
+        (!kr_bytes_is(version, "v1") && !kr_bytes_is(version, "v1beta1")))
+        return false;
+    *view = kr_bytes_is(as, "Table") ? SIM_VIEW_TABLE : SIM_VIEW_META;
+    return kr_bytes_is(as, "Table") || kr_bytes_is(as, "PartialObjectMetadata") ||
+           kr_bytes_is(as, "PartialObjectMetadataList");
+}
+
+bool sim_negotiate(struct sim_call *call)
+{
+    struct kr_bytes rest = kr_head_get(call->req->head, KR_LIT("accept"));
+
+    call->view = SIM_VIEW_OBJECT;
+    if (rest.n == 0)
+        return true;
+    while (rest.n != 0)
+        if (try_item(next_item(&rest), &call->view))
+            return true;
+    sim_fail(call->out, &(struct sim_failure){.code = 406, .reason = "NotAcceptable"},
+             "only the following media types are accepted: application/json, "
+             "application/json;stream=watch");
+    return false;
+}
+
+void sim_viewer_init(struct sim_viewer *v, const struct sim_call *call)
+{
+    const char *include = sim_param_or(&call->q, "includeObject", "Metadata");
+
+    *v = (struct sim_viewer){call->c, call->route.kind, call->view, SIM_INCLUDE_METADATA};
+    if (strcmp(include, "None") == 0)
+        v->include = SIM_INCLUDE_NONE;
+    else if (strcmp(include, "Object") == 0)
+        v->include = SIM_INCLUDE_OBJECT;
+}
+
+static int print_meta(struct json_object *object, struct kr_buf *out)
+{
+    struct json_object *meta = sim_json_get(object, "metadata");
+    int rc;
+
+    kr_buf_append_str(out, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\","
+                           "\"metadata\":");
+    rc = meta != NULL ? sim_json_print(meta, out) : kr_buf_append_str(out, "{}");
+    kr_buf_append_str(out, "}");
+    return rc;
+}
+
+static int print_row(const struct sim_viewer *v, struct json_object *object, struct kr_buf *out)
+{
+    struct json_object *cells = sim_table_cells(v->kind, object, v->c->sched->now_wall_ms);
+    int rc;
+
+    kr_buf_append_str(out, "{\"cells\":");
+    rc = sim_json_print(cells, out);
+    json_object_put(cells);
+    kr_buf_append_str(out, ",\"object\":");
+    if (rc != 0)
+        return rc;
+    if (v->include == SIM_INCLUDE_NONE)
+        rc = kr_buf_append_str(out, "null");
+    else if (v->include == SIM_INCLUDE_OBJECT)
+        rc = sim_json_print(object, out);
+    else
+        rc = print_meta(object, out);
+    kr_buf_append_str(out, "}");
+    return rc;
+}
+
+static int print_table(const struct sim_viewer *v, struct json_object *object, bool columns,
+                       struct kr_buf *out)
+{
+    int rc = kr_buf_printf(out,
+                           "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{"
+                           "\"resourceVersion\":\"%s\"},\"columnDefinitions\":",
+                           sim_json_str(object, "metadata.resourceVersion"));
+
+    if (rc == 0)
+        rc = columns ? sim_table_columns(v->kind, out) : kr_buf_append_str(out, "null");
+    kr_buf_append_str(out, ",\"rows\":[");
+    if (rc == 0)
+        rc = print_row(v, object, out);
+    kr_buf_append_str(out, "]}");
+    return rc;
+}
+
+int sim_view_event(const struct sim_viewer *v, struct json_object *object, bool columns,
+                   struct kr_buf *out)
+{
+    if (v->view == SIM_VIEW_TABLE)
+        return print_table(v, object, columns, out);
+    if (v->view == SIM_VIEW_META)
+        return print_meta(object, out);
+    return sim_json_print(object, out);
+}
+
+int sim_view_one(const struct sim_viewer *v, struct json_object *object, struct kr_buf *out)
+{
+    int rc = sim_view_event(v, object, true, out);
+
+    return rc != 0 ? rc : kr_buf_append_str(out, "\n");
+}
+
+int sim_view_list_open(const struct sim_viewer *v, const char *metadata, struct kr_buf *out)
+{
+    const struct sim_kind *k = &sim_kinds[v->kind];
+    char api[64];
+    int rc;
+
+    sim_kind_api_version(k, api);
+    if (v->view == SIM_VIEW_TABLE) {
+        rc = kr_buf_printf(out,
+                           "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":%s,"
+                           "\"columnDefinitions\":",
+                           metadata);
+        if (rc == 0)
+            rc = sim_table_columns(v->kind, out);
+        return rc != 0 ? rc : kr_buf_append_str(out, ",\"rows\":[");
+    }
+    if (v->view == SIM_VIEW_META)
+        return kr_buf_printf(out,
+                             "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":"
+                             "\"meta.k8s.io/v1\",\"metadata\":%s,\"items\":[",
+                             metadata);
+    return kr_buf_printf(out,
+                         "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":%s,\"items\":[",
+                         k->kind, api, metadata);
+}
+
+/* Items of a typed list carry no kind and apiVersion of their own; stored text starts with them. */
+static int print_item(const struct sim_viewer *v, const struct sim_rev *rev, struct kr_buf *out)
+{
+    const struct sim_kind *k = &sim_kinds[v->kind];
+    size_t start = out->n, head_n;
+    char head[192], api[64];
+    int rc = sim_rev_text(v->c, v->kind, rev, out);
+
+    sim_kind_api_version(k, api);
+    head_n = (size_t)snprintf(head, sizeof head, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",", k->kind,
+                              api);
+    if (rc != 0 || out->n - start < head_n || memcmp(out->p + start, head, head_n) != 0)
+        return rc;
+    memmove(out->p + start + 1, out->p + start + head_n, out->n - start - head_n);
+    out->n -= head_n - 1;
+    return 0;
+}
+
+int sim_view_list_item(const struct sim_viewer *v, const struct sim_rev *rev, struct kr_buf *out)
+{
+    struct json_object *object;
+    int rc;
+
+    if (v->view == SIM_VIEW_OBJECT)
+        return print_item(v, rev, out);
+    object = sim_rev_tree(v->c, v->kind, rev);
+    if (object == NULL)
+        return KR_ENOMEM;
+    rc = v->view == SIM_VIEW_TABLE ? print_row(v, object, out) : print_meta(object, out);
+    json_object_put(object);
+    return rc;
+}
+
+int sim_view_list_close(const struct sim_viewer *v, struct kr_buf *out)
+{
+    (void)v;
+    return kr_buf_append_str(out, "]}\n");
+}
