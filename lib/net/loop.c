@@ -156,9 +156,13 @@ void kr_loop_run(struct kr_loop *loop)
 
 void kr_loop_turn(struct kr_loop *loop, int64_t max_wait_ms)
 {
+    const struct kr_sched *s = &loop->sched;
+    int busy = !kr_list_empty(&s->tasks) || !kr_list_empty(&s->idle) || !kr_list_empty(&loop->next);
     int64_t wait = run_tasks(loop);
 
-    if (wait < 0 || wait > max_wait_ms)
+    if (busy)
+        wait = 0; /* the caller may have waited for what has just been done */
+    else if (wait < 0 || wait > max_wait_ms)
         wait = max_wait_ms;
     wait_for_events(loop, wait);
     run_tasks(loop);
