@@ -6,6 +6,7 @@
 #include "lifecycle.h"
 #include "list.h"
 #include "object.h"
+#include "proto_schema.h"
 
 struct delete_options {
     const char *propagation; /* "Background", "Foreground", "Orphan" or "" */
@@ -16,15 +17,16 @@ struct delete_options {
     struct json_object *body; /* owned; NULL if there was none */
 };
 
-/* DeleteOptions in protobuf and an Eviction's own body are passed over: their defaults hold. */
 static int read_options(struct sim_call *call, struct delete_options *o)
 {
     struct json_object *dry, *v = NULL;
 
-    if (call->req->body.n != 0 && call->req->body.p[0] != 'k') {
-        v = sim_json_parse(call->req->body);
+    if (call->req->body.n != 0) {
+        v = sim_proto_is_body(call->req->body) ? sim_proto_object(call->req->body)
+                                               : sim_json_parse(call->req->body);
         if (v == NULL) {
-            sim_fail_bad_request(call->out, "error decoding DeleteOptions: the body is not JSON");
+            sim_fail_bad_request(call->out,
+                                 "error decoding DeleteOptions: the body cannot be read");
             return KR_EINVAL;
         }
     }

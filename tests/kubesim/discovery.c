@@ -172,7 +172,7 @@ static const char *wants_aggregated(const struct sim_call *call)
 {
     struct kr_bytes accept = kr_head_get(call->req->head, KR_LIT("accept"));
 
-    if (memmem(accept.p, accept.n, "as=APIGroupDiscoveryList", 24) == NULL)
+    if (accept.n == 0 || memmem(accept.p, accept.n, "as=APIGroupDiscoveryList", 24) == NULL)
         return NULL;
     return memmem(accept.p, accept.n, "v=v2;", 5) != NULL ||
                    memmem(accept.p, accept.n, "v=v2,", 5) != NULL

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "fields.h"
 #include "lifecycle.h"
+#include "proto_schema.h"
 
 bool sim_is_dry_run(const struct sim_call *call)
 {
@@ -42,8 +43,11 @@ struct json_object *sim_object_read(struct sim_call *call)
     struct kr_bytes type = content_type(call);
     bool yaml =
         kr_bytes_is(type, "application/yaml") || kr_bytes_is(type, "application/apply-patch+yaml");
-    struct json_object *v;
+    struct json_object *v = NULL;
 
+    if (kr_bytes_is(type, "application/vnd.kubernetes.protobuf") &&
+        sim_proto_is_body(call->req->body) && (v = sim_proto_object(call->req->body)) != NULL)
+        return v;
     if (type.n != 0 && !yaml && kr_bytes_find(kr_bytes_of(type.p, type.n), '/') < type.n &&
         (type.n < 4 || memcmp(type.p + type.n - 4, "json", 4) != 0)) {
         sim_fail(call->out, &(struct sim_failure){.code = 415, .reason = "UnsupportedMediaType"},

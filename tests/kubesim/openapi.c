@@ -254,14 +254,16 @@ static void print_v2(struct kr_buf *out)
 
 bool sim_api_openapi(struct sim_call *call, struct kr_bytes path)
 {
+    /* What is asked for is no valid media type ('@'), so the answer is called otherwise. */
     static const char proto[] = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    static const char answer[] = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
     if (kr_bytes_is(path, "/openapi/v2")) {
-        if (sim_accepts(call, proto)) {
+        if (sim_accepts(call, proto) || sim_accepts(call, answer)) {
             if (sim_openapi_v2_proto(&call->out->body) != 0)
                 sim_fail_no_memory(call->out);
             else
-                sim_answer_cached(call, proto);
+                sim_answer_cached(call, answer);
             return true;
         }
         print_v2(&call->out->body);

@@ -243,11 +243,7 @@ static void fail_patch(struct sim_call *call, int rc, const char *why)
     if (rc == KR_EINVAL)
         sim_fail_bad_request(call->out, "error decoding patch: %s", why);
     else
-        sim_fail(call->out,
-                 &(struct sim_failure){.code = 422,
-                                       .reason = "Invalid",
-                                       .cause_reason = "UnexpectedServerResponse",
-                                       .cause_message = why},
+        sim_fail(call->out, &(struct sim_failure){.code = 422, .reason = "Invalid"},
                  "the server rejected our request due to an error in our request");
 }
 

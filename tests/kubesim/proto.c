@@ -50,30 +50,44 @@ static bool get_varint(struct kr_bytes *in, uint64_t *v)
     return false;
 }
 
-struct kr_bytes sim_proto_find(struct kr_bytes message, unsigned field)
+bool sim_proto_next(struct kr_bytes *message, struct sim_proto_field *out)
 {
     uint64_t tag, n;
 
-    while (message.n != 0 && get_varint(&message, &tag)) {
-        size_t fixed = (tag & 7) == WIRE_64 ? 8 : 4;
-
-        if ((tag & 7) == WIRE_VARINT) {
-            if (!get_varint(&message, &n))
-                break;
-            continue;
-        }
-        if ((tag & 7) == WIRE_BYTES) {
-            if (!get_varint(&message, &n) || n > message.n)
-                break;
-            if (tag >> 3 == field)
-                return kr_bytes_of(message.p, (size_t)n);
-            fixed = (size_t)n;
-        } else if ((tag & 7) != WIRE_64 && (tag & 7) != WIRE_32) {
-            break;
-        }
-        if (fixed > message.n)
-            break;
-        message = kr_bytes_skip(message, fixed);
+    *out = (struct sim_proto_field){0};
+    if (message->n == 0 || !get_varint(message, &tag) || tag >> 3 > UINT32_MAX)
+        return false;
+    out->number = (unsigned)(tag >> 3);
+    switch (tag & 7) {
+    case WIRE_VARINT:
+        return get_varint(message, &out->varint);
+    case WIRE_64:
+        n = 8;
+        break;
+    case WIRE_32:
+        n = 4;
+        break;
+    case WIRE_BYTES:
+        if (!get_varint(message, &n))
+            return false;
+        break;
+    default:
+        return false;
     }
+    if (n > message->n)
+        return false;
+    if ((tag & 7) == WIRE_BYTES)
+        out->bytes = kr_bytes_of(message->p, (size_t)n);
+    *message = kr_bytes_skip(*message, (size_t)n);
+    return true;
+}
+
+struct kr_bytes sim_proto_find(struct kr_bytes message, unsigned field)
+{
+    struct sim_proto_field f;
+
+    while (sim_proto_next(&message, &f))
+        if (f.number == field && f.bytes.p != NULL)
+            return f.bytes;
     return kr_bytes_of(NULL, 0);
 }

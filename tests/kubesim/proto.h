@@ -13,4 +13,14 @@ int sim_proto_bool(struct kr_buf *out, unsigned field, bool value);
 /* The first length-delimited field of that number; .p NULL: none (or the message is malformed). */
 struct kr_bytes sim_proto_find(struct kr_bytes message, unsigned field);
 
+struct sim_proto_field {
+    unsigned number;
+    uint64_t varint;       /* of a varint field */
+    struct kr_bytes bytes; /* of a length-delimited field */
+};
+
+/* Takes the next field off the front; false at the end, or where the message is malformed. Fields
+ * of fixed width are passed with neither value. */
+bool sim_proto_next(struct kr_bytes *message, struct sim_proto_field *out);
+
 #endif

@@ -5,59 +5,14 @@
 
 #include "base/err.h"
 #include "object.h"
-#include "proto.h"
 
 static const char reason[] = "the simulator allows everything";
 
-/* Typed clients send reviews in protobuf, whatever they accept as an answer: "k8s\0", then
- * runtime.Unknown, whose field 2 is the object; field 2 of that is the spec. */
-static struct kr_bytes proto_spec(struct kr_bytes body)
-{
-    if (!kr_bytes_starts(body, kr_bytes_of("k8s\0", 4)))
-        return kr_bytes_of(NULL, 0);
-    return sim_proto_find(sim_proto_find(kr_bytes_skip(body, 4), 2), 2);
-}
-
-static void copy_text(struct json_object *to, const char *key, struct kr_bytes message,
-                      unsigned field)
-{
-    struct kr_bytes text = sim_proto_find(message, field);
-
-    if (text.n != 0)
-        sim_json_set(to, key, json_object_new_string_len((const char *)text.p, (int)text.n));
-}
-
-/* The attributes of authorization/v1 generated.proto. */
-static struct json_object *access_spec(struct kr_bytes spec)
-{
-    static const char *const names[] = {"namespace", "verb",        "group", "version",
-                                        "resource",  "subresource", "name"};
-    struct kr_bytes resource = sim_proto_find(spec, 1), path = sim_proto_find(spec, 2);
-    struct json_object *v = json_object_new_object();
-
-    for (unsigned i = 0; resource.p != NULL && i < 7; i++)
-        copy_text(sim_json_child(v, "resourceAttributes"), names[i], resource, i + 1);
-    if (path.p != NULL) {
-        copy_text(sim_json_child(v, "nonResourceAttributes"), "path", path, 1);
-        copy_text(sim_json_child(v, "nonResourceAttributes"), "verb", path, 2);
-    }
-    return v;
-}
-
 static struct json_object *read_review(struct sim_call *call)
 {
-    struct json_object *v;
+    struct json_object *v = sim_object_read(call);
 
-    if (!kr_bytes_starts(call->req->body, KR_LIT("k8s"))) {
-        v = sim_object_read(call);
-        if (v != NULL && sim_object_check(call, v) == 0)
-            return v;
-        json_object_put(v);
-        return NULL;
-    }
-    v = json_object_new_object();
-    sim_json_set(v, "spec", access_spec(proto_spec(call->req->body)));
-    if (sim_object_check(call, v) == 0)
+    if (v != NULL && sim_object_check(call, v) == 0)
         return v;
     json_object_put(v);
     return NULL;

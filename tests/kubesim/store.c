@@ -267,6 +267,7 @@ int sim_store_delete(struct sim_cluster *c, int kind, const char *key, struct si
 {
     struct sim_obj *o = sim_store_get(c, kind, key);
     struct sim_rev prev, last;
+    char copy[SIM_KEY_MAX];
 
     KR_ASSERT(o != NULL);
     prev = last = sim_rev_ref(o->rev);
@@ -282,10 +283,11 @@ int sim_store_delete(struct sim_cluster *c, int kind, const char *key, struct si
             return KR_ENOMEM;
     }
     last.rv = ++c->rv;
-    coll_remove(c, kind, o);
     if (out != NULL)
         *out = sim_rev_ref(last);
-    publish(c, kind, SIM_DELETED, key, last, prev);
+    snprintf(copy, sizeof copy, "%s", key); /* it may be the object's own */
+    coll_remove(c, kind, o);
+    publish(c, kind, SIM_DELETED, copy, last, prev);
     return 0;
 }
 
