@@ -30,14 +30,15 @@ FOREIGN_WORDS = re.compile(
 
 
 def project_files(root):
-    """What git tracks or would track; without git, everything outside build/."""
-    listing = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"],
-                             capture_output=True, text=True)
-    if listing.returncode == 0:
-        names = listing.stdout.splitlines()
-    else:
-        names = [str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()]
-    return sorted(Path(n) for n in names if (root / n).is_file() and not n.startswith("build/"))
+    """What git tracks or would track; without git, everything that is not made by a build."""
+    try:
+        listing = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"],
+                                 capture_output=True, text=True, check=True).stdout
+        names = [Path(n) for n in listing.splitlines()]
+    except (OSError, subprocess.CalledProcessError):
+        names = [p.relative_to(root) for p in root.rglob("*") if p.is_file()]
+    made = {"build", "dist", ".git", ".cache", "__pycache__"}
+    return sorted(n for n in names if (root / n).is_file() and not made & set(n.parts))
 
 
 def c_files(root):
