@@ -10,6 +10,7 @@ import layers
 
 FILE_MAX = 600
 FUNCTION_MAX = 60
+TEST_FUNCTION_MAX = 100  # tables of cases
 INCLUDES_MAX = 12
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 NEEDS_SPDX = {".c", ".h", ".py", ".sh", ".cmake", ".txt", ".yaml", ".yml", ".proto", ".go", ".mod", ".in",
@@ -43,6 +44,11 @@ def project_files(root):
 
 def c_files(root):
     return [p for p in project_files(root) if p.suffix in (".c", ".h")]
+
+
+def is_unit_test(path):
+    """These copy their own literals only."""
+    return path.parts[:2] == ("tests", "unit")
 
 
 def read_lines(root, path):
@@ -86,8 +92,9 @@ def functions(lines):
 def check_functions(root):
     for path in c_files(root):
         for line, length in functions(read_lines(root, path)):
-            if length > FUNCTION_MAX:
-                yield f"{path}:{line}: a function of {length} lines, at most {FUNCTION_MAX}"
+            limit = TEST_FUNCTION_MAX if is_unit_test(path) else FUNCTION_MAX
+            if length > limit:
+                yield f"{path}:{line}: a function of {length} lines, at most {limit}"
 
 
 def code_only(text):
@@ -100,7 +107,7 @@ def check_banned(root):
     for path in c_files(root):
         code = code_only((root / path).read_text(errors="replace"))
         for n, line in enumerate(code.splitlines(), 1):
-            match = BANNED.search(line)
+            match = BANNED.search(line) if not is_unit_test(path) else None
             if match is None and str(path.parent) in layers.ROOMS:
                 match = BANNED_IN_PRODUCT.search(line)
             if match:
