@@ -196,7 +196,7 @@ static void on_wake(struct kr_wake *w)
 {
     struct seen *s = KR_CONTAINER_OF(w, struct seen, wake);
 
-    if (++s->count == 3)
+    if (__atomic_add_fetch(&s->count, 1, __ATOMIC_RELAXED) == 3)
         kr_loop_stop(s->loop);
 }
 
