@@ -23,6 +23,10 @@ add_compile_definitions(_GNU_SOURCE KR_VERSION="${PROJECT_VERSION}")
 if(KR_SANITIZE)
   add_compile_options(-fsanitize=${KR_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${KR_SANITIZE})
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    # The checks that are woven in make these warnings see paths that do not exist.
+    add_compile_options(-Wno-nonnull -Wno-maybe-uninitialized)
+  endif()
 else()
   # Hardening that the sanitizers cannot live with.
   add_compile_options(-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection
