@@ -363,9 +363,9 @@ static void render_workload(const struct sim_world *w, int kind, struct sim_gen_
                                "\"revisionHistoryLimit\":10,\"progressDeadlineSeconds\":600");
     kr_buf_printf(out,
                   "},\"status\":{\"observedGeneration\":1,\"replicas\":%u,\"readyReplicas\":%u,"
-                  "\"availableReplicas\":%u%s}}",
+                  "\"availableReplicas\":%u,\"%s\":%u}}",
                   d.replicas, d.replicas, d.replicas,
-                  rs ? ",\"fullyLabeledReplicas\":1" : ",\"updatedReplicas\":1");
+                  rs ? "fullyLabeledReplicas" : "updatedReplicas", d.replicas);
 }
 
 int sim_gen_render(const struct sim_world *w, int kind, struct sim_gen_id id, uint64_t rv,
