@@ -3,6 +3,7 @@
 
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -52,6 +53,19 @@ int next(int i)
 """
 
 
+# What a test run may leave, and what ./dev test must make of it.
+RESULTS = {
+    "ctest-release.xml": """<testsuite><testcase name="a" status="run"/>
+        <testcase name="b" status="fail"><failure message=""/></testcase>
+        <testcase name="c" status="notrun"><skipped message="SKIP"/></testcase></testsuite>""",
+    "pytest-real-1.33.xml": """<testsuites><testsuite><testcase classname="t" name="d"/>
+        <testcase classname="t" name="e"><error message="set-up"/></testcase>
+        <testcase classname="t" name="f"><skipped message="no Go"/></testcase></testsuite></testsuites>""",
+    "pytest-cut.xml": "<testsuites><testcase",
+    "noted.tsv": "demo\tpass\t\nlint\tfail\texit code 1\n",
+}
+
+
 def write(root, files):
     for name, content in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -78,6 +92,7 @@ def check_checks(project):
         found = in_sample(project, files, lambda r: list(check(r)))
         if not any(says in finding for finding in found):
             yield f"tests/lint/selftest.py:1: {check.__name__} did not find `{says}` in {name}: {found}"
+    yield from in_sample(project, RESULTS, lambda r: list(check_tally(project, r)))
     yield from in_sample(project, {"build/release/x.c": VARIABLES},
                          lambda r: list(check_variables_check(r)))
 
@@ -89,3 +104,25 @@ def check_variables_check(root):
     found = list(tools.check_variables(root))
     if len(found) != 1 or "`counter`" not in found[0]:
         yield f"tests/lint/selftest.py:1: check_variables found {found}"
+
+
+def check_tally(project, folder):
+    """The last line and the exit code of the sums."""
+    def last_line(*options):
+        run = subprocess.run([sys.executable, project / "tests/tally.py", folder, *options],
+                             capture_output=True, text=True)
+        return run.returncode, run.stdout.splitlines()[-1]
+
+    cases = [((), (1, "3 passed, 4 failed, 2 skipped")), (("--failed",), (0, "4")),
+             (("--require-real",), (1, "3 passed, 5 failed, 2 skipped"))]
+    for options, want in cases:
+        if last_line(*options) != want:
+            yield f"tests/tally.py:1: {options} gave {last_line(*options)}, not {want}"
+    for name in ("ctest-release.xml", "pytest-real-1.33.xml", "pytest-cut.xml"):
+        (folder / name).unlink()
+    (folder / "noted.tsv").write_text("demo\tpass\t\n")
+    if last_line() != (0, "1 passed, 0 failed, 0 skipped"):
+        yield f"tests/tally.py:1: one pass gave {last_line()}"
+    (folder / "noted.tsv").unlink()
+    if last_line()[0] != 1:
+        yield "tests/tally.py:1: no result at all is taken for success"
