@@ -29,9 +29,15 @@ class Site:
         return self.backend.api
 
     def heal(self):
-        """The next test starts with both processes alive."""
-        assert self.world.hub.alive, f"the hub died: {self.world.hub.tail(40)}"
-        assert self.agent.alive, f"the agent died: {self.agent.tail(40)}"
+        """The next test starts with both processes alive; a death fails one test, not all."""
+        dead = [p for p in (self.world.hub, self.agent) if not p.alive]
+        if not self.world.hub.alive:
+            self.world.restart_hub(self.world.hub)
+        if not self.agent.alive:
+            self.agent = self.world.restart_agent(self.agent)
+        for process in dead:
+            code = process.child.returncode
+            raise AssertionError(f"{process.name} died ({code}): {process.tail(5)}")
         self.world.wait_cluster(self.cluster)
 
     def unique(self, stem="t"):

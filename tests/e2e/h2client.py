@@ -173,6 +173,31 @@ class Stream:
                 self.client.flush()
 
 
+class GoawayFilter:
+    """Takes GOAWAY frames out of a byte stream: python3-h2 takes no frame after one, where
+    HTTP/2 wants the streams that are open to be finished."""
+
+    def __init__(self):
+        self.buffer = b""
+
+    def feed(self, data):
+        """(bytes for the state machine, [(last stream, code)])."""
+        self.buffer += data
+        passed, found, at = [], [], 0
+        while len(self.buffer) - at >= 9:
+            size = 9 + int.from_bytes(self.buffer[at:at + 3], "big")
+            if len(self.buffer) - at < size:
+                break
+            if self.buffer[at + 3] == 7:
+                found.append((int.from_bytes(self.buffer[at + 9:at + 13], "big"),
+                              int.from_bytes(self.buffer[at + 13:at + 17], "big")))
+            else:
+                passed.append(self.buffer[at:at + size])
+            at += size
+        self.buffer = self.buffer[at:]
+        return b"".join(passed), found
+
+
 class H2Client:
     """One TLS connection that speaks HTTP/2 and nothing else."""
 
@@ -182,7 +207,9 @@ class H2Client:
         self.cond = threading.Condition(threading.RLock())
         self.streams = {}
         self.lost = None
-        self.goaway = None
+        self.goaway = None  # (last stream, code) of the last one
+        self.goaways = []
+        self.filter = GoawayFilter()
         self.pongs = []
         self.settings_acked = False
         self.sock = self._dial(address, context, server_name, timeout)
@@ -338,7 +365,11 @@ class H2Client:
                 return self._lose("closed by the peer")
             try:
                 with self.cond:
-                    for event in self.h2.receive_data(data):
+                    data, goaways = self.filter.feed(data)
+                    if goaways:
+                        self.goaways += goaways
+                        self.goaway = goaways[-1]
+                    for event in self.h2.receive_data(data) if data else ():
                         self._on_event(event)
                     self.flush()
                     self.cond.notify_all()
@@ -364,8 +395,6 @@ class H2Client:
                 stream.ended_at = time.monotonic()
         elif isinstance(event, h2.events.PingAckReceived):
             self.pongs.append(event.ping_data)
-        elif isinstance(event, h2.events.ConnectionTerminated):
-            self.goaway = event
         elif isinstance(event, h2.events.SettingsAcknowledged):
             self.settings_acked = True
 

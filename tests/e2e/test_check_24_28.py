@@ -136,7 +136,8 @@ def test_check_26_a_malformed_request_is_400_and_closed(fake, kind):
     with fake.world.h1() as client:
         client.send(smuggled(client.host, fake.prefix)[kind].encode("latin-1"))
         status, _ = client.read_head(5)
-        assert status in (400, 421) or (kind == "HTTP/2.0" and status == 505), status
+        allowed = {"HTTP/2.0": 505, "TE odd": 501, "TE twice": 501}
+        assert status in (400, 421, allowed.get(kind)), status
         client.wait_closed(5)
     # What the hub could not make sense of must not have become a request elsewhere.
     assert not fake.api.seen(lambda x: "secrets" in x.path)

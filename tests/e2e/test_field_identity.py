@@ -2,6 +2,7 @@
 """Field cases about identity, paths and selectors."""
 
 import os
+import time
 
 import pytest
 
@@ -136,6 +137,7 @@ def test_field_F013_a_replaced_token_is_used_without_a_visible_401(token_site):
     watch = token_site.start("GET", "/api/v1/x?watch=1")
     watch.wait_bytes(1)
     assert token_site.ask("GET", "/api/v1/x").status == 200
+    time.sleep(1.1)  # the agent reads the file at most once a second
     swap_token(token_site.tokens, "second-token")
     valid[0] = "second-token"
     for _ in range(10):

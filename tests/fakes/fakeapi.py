@@ -311,6 +311,7 @@ class H2Connection(Connection):
             self.h2.increment_flow_control_window(1 << 24)
             self.flush()
         while data := self.pipe.recv():
+            self.last_read = data[:80]
             with self.cond:
                 for event in self.h2.receive_data(data):
                     self._on_event(event)
@@ -533,7 +534,7 @@ class FakeApi:
         except (Gone, OSError, ValueError):
             pass
         except h2.exceptions.ProtocolError as error:
-            self.faults.append(f"the peer broke HTTP/2: {error!r}")
+            self.faults.append(f"the peer broke HTTP/2: {error!r} at {connection.last_read!r}")
         finally:
             if connection:
                 connection.lost()
@@ -547,6 +548,10 @@ class FakeApi:
             connection.abort(rst)
 
     def stop_listening(self):
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)  # wakes the thread in accept
+        except OSError:
+            pass
         self.listener.close()
 
     def close(self):
