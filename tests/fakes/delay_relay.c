@@ -12,15 +12,12 @@
  *          SIGUSR2 cuts all connections with RST. SIGTERM and SIGINT end the relay.
  * Memory:  at most --buffer-kib per connection and way, then the source is not read.
  * Output:  one line, "listening HOST:PORT". Exit: 0, or 2 for bad usage, or 1. */
-#include <arpa/inet.h>
+#include "delay_relay.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
-#include <netdb.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,87 +27,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { UP, DOWN, WAYS };
-enum { READ_MAX = 256 * 1024, EVENTS = 64, READS_PER_EVENT = 4 };
-
-enum chunk_kind { CHUNK_DATA, CHUNK_EOF, CHUNK_RESET };
-
-struct chunk {
-    struct chunk *next; /* on its wire, then on its lane's ready list */
-    struct lane *lane;
-    uint64_t due_ns;
-    enum chunk_kind kind;
-    size_t len;
-    size_t sent;
-    unsigned char data[];
-};
-
-struct queue {
-    struct chunk *head;
-    struct chunk **tail;
-};
-
-struct wire {
-    struct queue queue; /* in order of arrival, hence of due_ns */
-    uint64_t free_ns;   /* when the last byte has left the sender */
-    bool dropped;
-};
-
-struct side {
-    struct conn *conn; /* NULL marks the listener and other descriptors */
-    int fd;
-    uint32_t mask; /* what epoll watches now */
-    bool lost;     /* both ways of the socket are over: epoll would report it for ever */
-};
-
-struct lane { /* one way of one connection */
-    struct conn *conn;
-    struct side *from;
-    struct side *to;
-    struct queue ready; /* arrived, waiting for the socket */
-    size_t queued;      /* bytes on the wire and ready */
-    size_t on_wire;     /* chunks on the wire */
-    int way;
-    bool ended; /* nothing more is read */
-    bool done;  /* the end was passed on */
-};
-
-struct conn {
-    struct conn *next;
-    struct conn *prev;
-    struct side side[2]; /* the client, the target */
-    struct lane lane[WAYS];
-    uint64_t passed; /* bytes in both directions */
-    bool dead;
-};
-
-struct options {
-    const char *listen;
-    const char *to;
-    uint64_t delay_ns;
-    uint64_t rate_kbps; /* 0: no limit */
-    uint64_t cut_after; /* 0: never */
-    size_t buffer;
-    bool drop[WAYS];
-};
-
-struct relay {
-    struct options opt;
-    struct sockaddr_storage target;
-    socklen_t target_len;
-    int epoll_fd;
-    struct side listener;
-    struct side timer;
-    struct side signals;
-    uint64_t timer_ns; /* what the timer is set to, 0: not at all */
-    struct wire wire[WAYS];
-    struct conn *conns;
-    struct conn *dead;
-    size_t read_size;
-    bool stop;
-    unsigned char buf[READ_MAX];
-};
-
 static uint64_t now_ns(void)
 {
     struct timespec t;
@@ -119,7 +35,7 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
 }
 
-static void die(const char *what)
+void delay_die(const char *what)
 {
     fprintf(stderr, "delay_relay: %s: %s\n", what, strerror(errno));
     exit(1);
@@ -157,17 +73,17 @@ static void watch(struct relay *r, struct side *s, uint32_t mask)
     if (s->mask == mask || s->fd < 0 || s->lost)
         return;
     if (epoll_ctl(r->epoll_fd, EPOLL_CTL_MOD, s->fd, &ev) < 0)
-        die("epoll_ctl");
+        delay_die("epoll_ctl");
     s->mask = mask;
 }
 
-static void watch_start(struct relay *r, struct side *s, uint32_t mask)
+void delay_watch_start(struct relay *r, struct side *s, uint32_t mask)
 {
     struct epoll_event ev = {.events = mask, .data.ptr = s};
 
     s->mask = mask;
     if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, s->fd, &ev) < 0)
-        die("epoll_ctl");
+        delay_die("epoll_ctl");
 }
 
 static void watch_update(struct relay *r, struct conn *c)
@@ -246,7 +162,7 @@ static struct conn *conn_create(int client, int target)
     struct conn *c = calloc(1, sizeof(*c));
 
     if (!c)
-        die("calloc");
+        delay_die("calloc");
     for (int i = 0; i < WAYS; i++) {
         c->side[i] = (struct side){.conn = c, .fd = i == 0 ? client : target};
         c->lane[i].conn = c;
@@ -265,7 +181,7 @@ static void conn_open(struct relay *r, int client)
     struct conn *c;
 
     if (target < 0)
-        die("socket");
+        delay_die("socket");
     if (connect(target, (struct sockaddr *)&r->target, r->target_len) < 0 && errno != EINPROGRESS) {
         close(target);
         close(client);
@@ -276,8 +192,8 @@ static void conn_open(struct relay *r, int client)
     if (c->next)
         c->next->prev = c;
     r->conns = c;
-    watch_start(r, &c->side[0], EPOLLIN);
-    watch_start(r, &c->side[1], EPOLLIN);
+    delay_watch_start(r, &c->side[0], EPOLLIN);
+    delay_watch_start(r, &c->side[1], EPOLLIN);
 }
 
 static void on_listener(struct relay *r)
@@ -290,7 +206,7 @@ static void on_listener(struct relay *r)
         else if (errno == EAGAIN)
             return;
         else if (errno != EINTR && errno != ECONNABORTED)
-            die("accept");
+            delay_die("accept");
     }
 }
 
@@ -303,7 +219,7 @@ static void put_on_wire(struct relay *r, struct lane *l, enum chunk_kind kind, s
     uint64_t now = now_ns();
 
     if (!c)
-        die("malloc");
+        delay_die("malloc");
     memcpy(c->data, r->buf, len);
     if (w->free_ns < now)
         w->free_ns = now;
@@ -440,7 +356,7 @@ static void timer_update(struct relay *r)
     at.it_value.tv_sec = (time_t)(due / 1000000000U);
     at.it_value.tv_nsec = (long)(due % 1000000000U);
     if (timerfd_settime(r->timer.fd, TFD_TIMER_ABSTIME, &at, NULL) < 0)
-        die("timerfd_settime");
+        delay_die("timerfd_settime");
     r->timer_ns = due;
 }
 
@@ -504,7 +420,7 @@ static void on_timer(struct relay *r)
 
     r->timer_ns = 0;
     if (read(r->timer.fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
-        die("timerfd");
+        delay_die("timerfd");
 }
 
 static void on_event(struct relay *r, const struct epoll_event *ev)
@@ -521,7 +437,7 @@ static void on_event(struct relay *r, const struct epoll_event *ev)
         on_side(r, s, ev->events);
 }
 
-static void run(struct relay *r)
+void delay_run(struct relay *r)
 {
     struct epoll_event ev[EVENTS];
 
@@ -529,7 +445,7 @@ static void run(struct relay *r)
         int n = epoll_wait(r->epoll_fd, ev, EVENTS, -1);
 
         if (n < 0 && errno != EINTR)
-            die("epoll_wait");
+            delay_die("epoll_wait");
         for (int i = 0; i < n; i++)
             on_event(r, &ev[i]);
         wires_advance(r);
@@ -538,181 +454,14 @@ static void run(struct relay *r)
     }
 }
 
-/* ---- start ---- */
-
-static void resolve(const char *text, bool passive, struct sockaddr_storage *out, socklen_t *len)
-{
-    struct addrinfo hint = {.ai_socktype = SOCK_STREAM, .ai_flags = passive ? AI_PASSIVE : 0};
-    struct addrinfo *found = NULL;
-    char host[256] = "";
-    const char *colon = strrchr(text, ':');
-    const char *start = text[0] == '[' ? text + 1 : text;
-    int rc = EAI_NONAME;
-
-    if (colon && (size_t)(colon - start) < sizeof(host)) {
-        memcpy(host, start, (size_t)(colon - start));
-        host[strcspn(host, "]")] = '\0';
-        rc = getaddrinfo(host, colon + 1, &hint, &found);
-    }
-    if (rc != 0) {
-        fprintf(stderr, "delay_relay: %s: %s\n", text, gai_strerror(rc));
-        exit(2);
-    }
-    memcpy(out, found->ai_addr, found->ai_addrlen);
-    *len = found->ai_addrlen;
-    freeaddrinfo(found);
-}
-
-static void print_address(int fd)
-{
-    struct sockaddr_storage a;
-    socklen_t len = sizeof(a);
-    char host[128], port[16];
-
-    if (getsockname(fd, (struct sockaddr *)&a, &len) < 0)
-        die("getsockname");
-    if (getnameinfo((struct sockaddr *)&a, len, host, sizeof(host), port, sizeof(port),
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-        die("getnameinfo");
-    printf(strchr(host, ':') ? "listening [%s]:%s\n" : "listening %s:%s\n", host, port);
-    fflush(stdout);
-}
-
-static void listen_start(struct relay *r)
-{
-    struct sockaddr_storage a;
-    socklen_t len;
-    const int one = 1;
-
-    resolve(r->opt.listen, true, &a, &len);
-    r->listener.fd = socket(a.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (r->listener.fd < 0)
-        die("socket");
-    (void)setsockopt(r->listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (bind(r->listener.fd, (struct sockaddr *)&a, len) < 0)
-        die("bind");
-    if (listen(r->listener.fd, 4096) < 0)
-        die("listen");
-    watch_start(r, &r->listener, EPOLLIN);
-}
-
-static void signals_start(struct relay *r)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    sigaddset(&set, SIGUSR2);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    r->signals.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (r->signals.fd < 0)
-        die("signalfd");
-    watch_start(r, &r->signals, EPOLLIN);
-}
-
-/* Small reads keep a slow link smooth: about 10 ms worth of bytes, never under 512. */
-static size_t read_size(uint64_t rate_kbps)
-{
-    uint64_t bytes = rate_kbps * 1000U / 8U / 100U;
-
-    if (rate_kbps == 0 || bytes > READ_MAX)
-        return READ_MAX;
-    return bytes < 512 ? 512 : (size_t)bytes;
-}
-
-static void relay_start(struct relay *r)
-{
-    r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    r->timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (r->epoll_fd < 0 || r->timer.fd < 0)
-        die("epoll");
-    queue_init(&r->wire[UP].queue);
-    queue_init(&r->wire[DOWN].queue);
-    r->read_size = read_size(r->opt.rate_kbps);
-    resolve(r->opt.to, false, &r->target, &r->target_len);
-    signals_start(r);
-    watch_start(r, &r->timer, EPOLLIN);
-    listen_start(r);
-    print_address(r->listener.fd);
-}
-
-static void usage(void)
-{
-    fputs("usage: delay_relay --listen HOST:PORT --to HOST:PORT [--delay-ms N] [--rate-kbps N]\n"
-          "       [--buffer-kib N] [--drop up|down|both] [--cut-after-bytes N]\n",
-          stderr);
-    exit(2);
-}
-
-static uint64_t number(const char *text)
-{
-    char *end;
-    unsigned long long n;
-
-    errno = 0;
-    n = strtoull(text, &end, 10);
-    if (errno || *end != '\0' || text[0] < '0' || text[0] > '9' || n > UINT32_MAX * 1000ULL)
-        usage();
-    return n;
-}
-
-static void parse_drop(struct options *o, const char *text)
-{
-    bool both = strcmp(text, "both") == 0;
-
-    o->drop[UP] = both || strcmp(text, "up") == 0;
-    o->drop[DOWN] = both || strcmp(text, "down") == 0;
-    if (!o->drop[UP] && !o->drop[DOWN])
-        usage();
-}
-
-static void parse_one(struct options *o, int key)
-{
-    if (key == 'l')
-        o->listen = optarg;
-    else if (key == 't')
-        o->to = optarg;
-    else if (key == 'd')
-        o->delay_ns = number(optarg) * 1000000U;
-    else if (key == 'r')
-        o->rate_kbps = number(optarg);
-    else if (key == 'b')
-        o->buffer = (size_t)number(optarg) * 1024U;
-    else if (key == 'x')
-        parse_drop(o, optarg);
-    else if (key == 'c')
-        o->cut_after = number(optarg);
-    else
-        usage();
-}
-
-static void parse(struct options *o, int argc, char **argv)
-{
-    static const struct option names[] = {{"listen", required_argument, NULL, 'l'},
-                                          {"to", required_argument, NULL, 't'},
-                                          {"delay-ms", required_argument, NULL, 'd'},
-                                          {"rate-kbps", required_argument, NULL, 'r'},
-                                          {"buffer-kib", required_argument, NULL, 'b'},
-                                          {"drop", required_argument, NULL, 'x'},
-                                          {"cut-after-bytes", required_argument, NULL, 'c'},
-                                          {NULL, 0, NULL, 0}};
-    int key;
-
-    o->buffer = 64U * 1024 * 1024;
-    while ((key = getopt_long(argc, argv, "", names, NULL)) != -1)
-        parse_one(o, key);
-    if (!o->listen || !o->to || optind != argc || o->buffer == 0)
-        usage();
-}
-
 int main(int argc, char **argv)
 {
     static struct relay r;
 
-    parse(&r.opt, argc, argv);
-    relay_start(&r);
-    run(&r);
+    delay_parse(&r.opt, argc, argv);
+    queue_init(&r.wire[UP].queue);
+    queue_init(&r.wire[DOWN].queue);
+    delay_start(&r);
+    delay_run(&r);
     return 0;
 }
