@@ -14,7 +14,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 
-enum { BACKLOG = 4096, ACCEPTS_PER_TURN = 64, PAUSE_MS = 100 };
+enum { BACKLOG = 4096, ACCEPTS_PER_TURN = 64, PAUSE_MS = 100, UNSENT_MAX = 256 * 1024 };
 
 struct kr_listener {
     struct kr_loop *loop;
@@ -43,6 +43,7 @@ void kr_socket_tune(int fd, int user_timeout_ms)
     set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 15);
     set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
     set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, UNSENT_MAX);
     if (user_timeout_ms > 0)
         set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, user_timeout_ms);
 }

@@ -34,7 +34,9 @@ uint16_t kr_listener_port(const struct kr_listener *l);
 /* Stops and resumes accepting (overload, drain); connections wait in the backlog. */
 void kr_listener_pause(struct kr_listener *l, bool paused);
 
-/* No delay, keep-alive probes (15 s, then 3 times every 5 s). user_timeout_ms > 0: a connection
+/* No delay, keep-alive probes (15 s, then 3 times every 5 s), at most 256 KiB that the kernel has
+ * not sent yet: what waits here can be overtaken, what waits there cannot (measured: bulk gets
+ * faster by it, since the bytes are still in the cache). user_timeout_ms > 0: a connection
  * whose bytes are not acknowledged (or whose peer's window stays shut) that long is dead: right
  * for tunnels, wrong where a reader may rest. */
 void kr_socket_tune(int fd, int user_timeout_ms);
