@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "request_info_cases.h"
 
@@ -301,17 +302,19 @@ static void test_parse_when_more_pairs_than_go_reads_then_refused(void **state)
  * only as KR_ENOMEM. */
 static void test_parse_when_everything_is_escaped_then_promised_arena_is_enough(void **state)
 {
-    char target[4096] = "";
+    struct kr_buf target;
     struct parsed p;
 
     (void)state;
+    kr_buf_init(&target, 8192);
     for (size_t i = 0; i < 250; i++)
-        strcat(target, "/%41");
-    strcat(target, "?%41=%41");
+        kr_buf_append_str(&target, "/%41");
+    kr_buf_append_str(&target, "?%41=%41");
     for (size_t i = 0; i < 250; i++)
-        strcat(target, "&%41=%41");
-    strcat(target, "&fieldSelector=metadata.name=%5C%3D");
-    parse(&p, "GET", target);
+        kr_buf_append_str(&target, "&%41=%41");
+    kr_buf_append(&target, kr_bytes_of("&fieldSelector=metadata.name=%5C%3D", 36)); /* with NUL */
+    parse(&p, "GET", (const char *)target.p);
+    kr_buf_deinit(&target);
     assert_int_equal(p.rc, 0);
     done(&p);
 }
