@@ -68,19 +68,23 @@ struct segments {
     size_t n;
 };
 
+/* The path is decoded first and then cut, as the API server does: %2F is a slash. */
 static int split(struct kr_bytes path, struct segments *s)
 {
-    s->n = 0;
-    while (path.n != 0 && path.p[0] == '/')
-        path = kr_bytes_skip(path, 1);
-    while (path.n != 0) {
-        size_t end = kr_bytes_find(path, '/');
+    char whole[2048];
+    const char *p = whole;
 
-        if (s->n == 8 ||
-            sim_decode(kr_bytes_of(path.p, end), false, s->text[s->n], sizeof s->text[0]) != 0)
+    s->n = 0;
+    if (sim_decode(path, false, whole, sizeof whole) != 0)
+        return KR_EINVAL;
+    for (p += strspn(p, "/"); *p != '\0'; p += *p == '/') {
+        size_t n = strcspn(p, "/");
+
+        if (s->n == 8 || n >= sizeof s->text[0])
             return KR_EINVAL;
-        s->n++;
-        path = kr_bytes_skip(path, end < path.n ? end + 1 : end);
+        memcpy(s->text[s->n], p, n);
+        s->text[s->n++][n] = '\0';
+        p += n;
     }
     return 0;
 }
@@ -101,18 +105,29 @@ static int find_resource(const struct segments *s, size_t at, struct sim_route *
     return r->kind < 0 ? KR_ENOENT : 0;
 }
 
-/* 0 if the path is one of a resource that exists. */
+/* Whether group and version of a path are ours: KR_ENOENT is no API at all. */
+static int check_group(const struct segments *s, size_t *at)
+{
+    bool core = strcmp(s->text[0], "api") == 0;
+    struct kr_bytes group, version;
+
+    if (s->n < 3 || (!core && (strcmp(s->text[0], "apis") != 0 || s->n < 4)))
+        return KR_ENOENT;
+    *at = core ? 2 : 3;
+    group = kr_bytes_str(core ? "" : s->text[1]);
+    version = kr_bytes_str(s->text[*at - 1]);
+    return sim_group_exists(group, &version) ? 0 : KR_ENOENT;
+}
+
+/* 0 if the path is one of a resource that exists; KR_EINVAL: of none in a group that does. */
 static int route(struct kr_bytes path, struct sim_route *r)
 {
     struct segments s;
     size_t at;
 
     *r = (struct sim_route){.kind = -1};
-    if (split(path, &s) != 0 || s.n < 3)
+    if (split(path, &s) != 0 || check_group(&s, &at) != 0)
         return KR_ENOENT;
-    if (strcmp(s.text[0], "api") != 0 && (strcmp(s.text[0], "apis") != 0 || s.n < 4))
-        return KR_ENOENT;
-    at = s.text[0][3] == 's' ? 3 : 2;
     r->watch_prefix = strcmp(s.text[at], "watch") == 0 && s.n > at + 1;
     at += r->watch_prefix;
     if (strcmp(s.text[at], "namespaces") == 0 && s.n > at + 2 &&
@@ -120,22 +135,16 @@ static int route(struct kr_bytes path, struct sim_route *r)
         snprintf(r->ns, sizeof r->ns, "%s", s.text[at + 1]);
         at += 2;
     }
-    if (find_resource(&s, at, r) != 0 || s.n > at + 3)
-        return KR_ENOENT;
+    if (s.n <= at || find_resource(&s, at, r) != 0 || s.n > at + 3)
+        return KR_EINVAL;
     if (s.n > at + 1)
         snprintf(r->name, sizeof r->name, "%s", s.text[at + 1]);
     if (s.n > at + 2)
         snprintf(r->sub, sizeof r->sub, "%.63s", s.text[at + 2]);
     if (r->ns[0] != '\0' && (sim_kinds[r->kind].flags & SIM_NAMESPACED) == 0)
-        return KR_ENOENT;
+        return KR_EINVAL;
     sim_route_key(r);
     return 0;
-}
-
-static void fail_method(struct sim_call *call)
-{
-    sim_fail(call->out, &(struct sim_failure){.code = 405, .reason = "MethodNotAllowed"},
-             "the server does not allow this method on the requested resource");
 }
 
 static bool is_method(const struct sim_call *call, const char *method)
@@ -145,13 +154,31 @@ static bool is_method(const struct sim_call *call, const char *method)
 
 static bool is_read(const struct sim_call *call)
 {
-    return is_method(call, "GET") || is_method(call, "HEAD");
+    return is_method(call, "GET"); /* HEAD is answered 405 by the API server too */
 }
 
 static bool needs_upgrade(const char *sub)
 {
     return strcmp(sub, "exec") == 0 || strcmp(sub, "attach") == 0 ||
            strcmp(sub, "portforward") == 0 || strcmp(sub, "proxy") == 0;
+}
+
+/* There is nobody to talk to in a simulated pod. */
+static void fail_upgrade(struct sim_call *call)
+{
+    struct sim_obj *o = sim_store_get(call->c, call->route.kind, call->route.key);
+    struct json_object *v;
+
+    if (o == NULL) {
+        sim_fail_not_found(call->out, sim_call_kind(call), call->route.name);
+        return;
+    }
+    v = sim_rev_tree(call->c, call->route.kind, &o->rev);
+    if (call->route.kind == SIM_KIND_POD && sim_json_str(v, "spec.nodeName")[0] == '\0')
+        sim_fail_bad_request(call->out, "pod %s does not have a host assigned", call->route.name);
+    else
+        sim_fail_bad_request(call->out, "Upgrade request required");
+    json_object_put(v);
 }
 
 /* Subresources with a handler of their own. False: treat it as a write to the object. */
@@ -170,11 +197,11 @@ static bool dispatch_sub(struct sim_call *call)
     else if (strcmp(sub, "token") == 0 && strcmp(plural, "serviceaccounts") == 0)
         sim_api_token(call);
     else if (needs_upgrade(sub))
-        sim_fail_bad_request(call->out, "Upgrade request required");
+        fail_upgrade(call);
     else if (!(strcmp(sub, "status") == 0 && (flags & SIM_STATUS) != 0) &&
              !(strcmp(sub, "finalize") == 0 && strcmp(plural, "namespaces") == 0) &&
              !(strcmp(sub, "ephemeralcontainers") == 0 && pod))
-        sim_fail_no_path(call->out);
+        sim_fail_no_resource(call->out);
     else
         return false;
     return true;
@@ -184,8 +211,8 @@ static void dispatch_object(struct sim_call *call)
 {
     if (call->route.sub[0] != '\0' && dispatch_sub(call))
         return;
-    if (is_read(call) && (sim_param_true(&call->q, "watch") || call->route.watch_prefix))
-        sim_api_watch(call);
+    if (is_read(call) && call->route.watch_prefix)
+        sim_api_watch(call); /* ?watch on one name is a plain GET, only the old path watches */
     else if (is_read(call))
         sim_api_get(call);
     else if (is_method(call, "PUT"))
@@ -195,7 +222,7 @@ static void dispatch_object(struct sim_call *call)
     else if (is_method(call, "DELETE") && call->route.sub[0] == '\0')
         sim_api_delete(call);
     else
-        fail_method(call);
+        sim_fail_method(call->out);
 }
 
 static void dispatch_collection(struct sim_call *call)
@@ -205,7 +232,7 @@ static void dispatch_collection(struct sim_call *call)
     if (review && is_method(call, "POST"))
         sim_api_review(call);
     else if (review)
-        fail_method(call);
+        sim_fail_method(call->out);
     else if (is_read(call) && (sim_param_true(&call->q, "watch") || call->route.watch_prefix))
         sim_api_watch(call);
     else if (is_read(call))
@@ -215,18 +242,24 @@ static void dispatch_collection(struct sim_call *call)
     else if (is_method(call, "DELETE"))
         sim_api_delete_collection(call);
     else
-        fail_method(call);
+        sim_fail_method(call->out);
 }
 
 static void dispatch(struct sim_call *call, struct kr_bytes path)
 {
+    int rc;
+
     if (sim_api_misc(call, path) || sim_api_discovery(call, path) || sim_api_openapi(call, path))
         return;
-    if (route(path, &call->route) != 0) {
-        sim_fail_no_path(call->out);
+    rc = route(path, &call->route);
+    if (rc != 0) {
+        if (rc == KR_EINVAL)
+            sim_fail_no_resource(call->out);
+        else
+            sim_fail_no_path(call->out);
         return;
     }
-    if (!sim_negotiate(call))
+    if (!sim_negotiate(call) || !sim_check_params(call))
         return;
     if (call->route.name[0] != '\0')
         dispatch_object(call);

@@ -59,6 +59,8 @@ bool sim_api_discovery(struct sim_call *call, struct kr_bytes path);
 bool sim_api_openapi(struct sim_call *call, struct kr_bytes path);
 bool sim_api_misc(struct sim_call *call, struct kr_bytes path);
 
+/* timeout, limit, timeoutSeconds, dryRun: false and the answer if one is malformed. params.c. */
+bool sim_check_params(struct sim_call *call);
 /* 0 and call->user, or a negative code and the answer (401, 400). */
 int sim_api_identify(struct sim_call *call);
 

@@ -75,7 +75,9 @@ static void answer_conflicts(struct sim_call *call, struct conflicts *c)
     snprintf(message, sizeof message, "Apply failed with %zu conflict%s: %.*s", c->n,
              c->n == 1 ? "" : "s", (int)c->words.n, (const char *)c->words.p);
     v = sim_status_tree(&(struct sim_failure){.code = 409, .reason = "Conflict"}, message);
+    json_object_object_del(v, "code");
     sim_json_set(sim_json_child(v, "details"), "causes", json_object_get(c->causes));
+    sim_json_set_int(v, "code", 409);
     sim_answer_json(call, 409, v);
     json_object_put(v);
 }

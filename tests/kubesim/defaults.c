@@ -48,13 +48,27 @@ static void pod_spec_defaults(struct json_object *spec)
     default_str(spec, "schedulerName", "default-scheduler");
 }
 
+static void default_tolerations(struct json_object *spec)
+{
+    static const char text[] =
+        "[{\"key\":\"node.kubernetes.io/not-ready\",\"operator\":\"Exists\",\"effect\":"
+        "\"NoExecute\",\"tolerationSeconds\":300},{\"key\":\"node.kubernetes.io/unreachable\","
+        "\"operator\":\"Exists\",\"effect\":\"NoExecute\",\"tolerationSeconds\":300}]";
+
+    if (sim_json_get(spec, "tolerations") == NULL)
+        sim_json_set(spec, "tolerations", sim_json_parse(kr_bytes_str(text)));
+}
+
 static void pod_defaults(struct json_object *v)
 {
     struct json_object *spec = sim_json_child(v, "spec"), *status;
 
     pod_spec_defaults(spec);
-    default_str(spec, "serviceAccountName", "default");
-    default_str(spec, "serviceAccount", "default");
+    default_tolerations(spec);
+    default_int(spec, "priority", 0);
+    if (sim_json_get(spec, "enableServiceLinks") == NULL)
+        sim_json_set(spec, "enableServiceLinks", json_object_new_boolean(true));
+    default_str(spec, "preemptionPolicy", "PreemptLowerPriority");
     status = sim_json_child(v, "status");
     default_str(status, "phase", "Pending");
     default_str(status, "qosClass", "BestEffort");
@@ -74,14 +88,35 @@ static void namespace_defaults(struct json_object *v)
     default_str(sim_json_child(v, "status"), "phase", "Active");
 }
 
+static void deployment_defaults(struct json_object *spec)
+{
+    struct json_object *strategy = sim_json_child(spec, "strategy"), *update;
+
+    default_str(strategy, "type", "RollingUpdate");
+    if (strcmp(sim_json_str(strategy, "type"), "RollingUpdate") == 0) {
+        update = sim_json_child(strategy, "rollingUpdate");
+        default_str(update, "maxUnavailable", "25%");
+        default_str(update, "maxSurge", "25%");
+    }
+    default_int(spec, "revisionHistoryLimit", 10);
+    default_int(spec, "progressDeadlineSeconds", 600);
+}
+
 static void workload_defaults(struct json_object *v)
 {
     struct json_object *spec = sim_json_child(v, "spec");
     struct json_object *template = sim_json_get(spec, "template");
 
     default_int(spec, "replicas", 1);
-    if (sim_json_is_object(template) && sim_json_is_object(sim_json_get(template, "spec")))
+    if (sim_json_is_object(template) && sim_json_is_object(sim_json_get(template, "spec"))) {
+        struct json_object *meta = sim_json_child(template, "metadata");
+
+        if (!json_object_object_get_ex(meta, "creationTimestamp", NULL))
+            sim_json_set(meta, "creationTimestamp", NULL);
         pod_spec_defaults(sim_json_get(template, "spec"));
+    }
+    if (strcmp(sim_json_str(v, "kind"), "Deployment") == 0)
+        deployment_defaults(spec);
     if (sim_json_get(v, "status") == NULL)
         sim_json_child(v, "status");
 }
@@ -102,6 +137,13 @@ static void service_defaults(struct sim_call *call, struct json_object *v)
         json_object_array_add(ips, json_object_new_string(ip));
         sim_json_set(spec, "clusterIPs", ips);
     }
+    if (sim_json_get(spec, "ipFamilies") == NULL) {
+        ips = json_object_new_array();
+        json_object_array_add(ips, json_object_new_string("IPv4"));
+        sim_json_set(spec, "ipFamilies", ips);
+    }
+    default_str(spec, "ipFamilyPolicy", "SingleStack");
+    default_str(spec, "internalTrafficPolicy", "Cluster");
     ports = sim_json_get(spec, "ports");
     for (size_t i = 0; i < sim_json_len(ports); i++) {
         struct json_object *port = json_object_array_get_idx(ports, i);

@@ -25,8 +25,8 @@ static int read_options(struct sim_call *call, struct delete_options *o)
         v = sim_proto_is_body(call->req->body) ? sim_proto_object(call->req->body)
                                                : sim_json_parse(call->req->body);
         if (v == NULL) {
-            sim_fail_bad_request(call->out,
-                                 "error decoding DeleteOptions: the body cannot be read");
+            sim_fail(call->out, &(struct sim_failure){.code = 500},
+                     "couldn't get version/kind; json parse error: the body is not JSON");
             return KR_EINVAL;
         }
     }
@@ -51,21 +51,20 @@ static int check_preconditions(struct sim_call *call, struct json_object *v,
     const char *uid = sim_json_str(v, "metadata.uid");
     const char *rv = sim_json_str(v, "metadata.resourceVersion");
     bool uid_differs = o->uid[0] != '\0' && strcmp(o->uid, uid) != 0;
-    char resource[128];
 
     if (!uid_differs && (o->rv[0] == '\0' || strcmp(o->rv, rv) == 0))
         return 0;
-    sim_resource_name(sim_call_kind(call), resource);
     sim_fail(call->out,
              &(struct sim_failure){.code = 409,
                                    .reason = "Conflict",
                                    .kind = sim_call_kind(call),
-                                   .name = call->route.name},
-             "Operation cannot be fulfilled on %s \"%s\": Precondition failed: %s in precondition: "
-             "%s, %s in object meta: %s",
-             resource, call->route.name, uid_differs ? "UID" : "ResourceVersion",
+                                   .name = call->route.name,
+                                   .kind_name = true},
+             "Operation cannot be fulfilled on %s \"%s\": the %s in the precondition (%s) does not "
+             "match the %s in record (%s). The object might have been %s",
+             sim_call_kind(call)->kind, call->route.name, uid_differs ? "UID" : "ResourceVersion",
              uid_differs ? o->uid : o->rv, uid_differs ? "UID" : "ResourceVersion",
-             uid_differs ? uid : rv);
+             uid_differs ? uid : rv, uid_differs ? "deleted and then recreated" : "modified");
     return KR_EEXIST;
 }
 
@@ -89,9 +88,12 @@ static void mark(struct sim_call *call, struct json_object *v, int64_t grace)
         return;
     sim_time(call->c->sched->now_wall_ms + grace * 1000, when);
     sim_json_set_str(meta, "deletionTimestamp", when);
-    sim_json_set_int(meta, "deletionGracePeriodSeconds", grace);
+    if (sim_json_get(meta, "generation") != NULL)
+        sim_json_set_int(meta, "generation", sim_json_int(meta, "generation", 0) + 1);
     if (call->route.kind == SIM_KIND_NAMESPACE)
         sim_json_set_str(sim_json_child(v, "status"), "phase", "Terminating");
+    else
+        sim_json_set_int(meta, "deletionGracePeriodSeconds", grace);
 }
 
 /* Whether it goes later than now, and if so who will finish it. */
@@ -179,6 +181,10 @@ static void delete_object(struct sim_call *call, struct json_object *v,
     } else {
         if (!o->dry_run)
             (void)sim_store_delete(call->c, call->route.kind, call->route.key, NULL);
+        if (call->route.kind == SIM_KIND_POD) {
+            mark(call, v, 0);
+            v = sim_object_order(v);
+        }
         answer_gone(call, v);
     }
     json_object_put(v);

@@ -250,7 +250,8 @@ static void render_pod(const struct sim_world *w, struct sim_gen_id id, uint64_t
     kr_buf_append_str(out, "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",");
     render_meta(w, SIM_KIND_POD, id, d.ns, name, rv, out);
     kr_buf_printf(out,
-                  ",\"generateName\":\"%s-\",\"labels\":{\"app\":\"%s\",\"pod-template-hash\":"
+                  ",\"generateName\":\"%s-\",\"generation\":1,\"labels\":{\"app\":\"%s\",\"pod-"
+                  "template-hash\":"
                   "\"%s\",\"tier\":\"%s\"},\"annotations\":{\"simulated-by\":\"kubesim\"}",
                   d.rs, d.name, d.template_hash, d.index % 2 != 0 ? "backend" : "frontend");
     render_owner(w, SIM_KIND_REPLICASET, d.index, "ReplicaSet", d.rs, out);

@@ -91,10 +91,8 @@ int sim_api_identify(struct sim_call *call)
     for (size_t i = 0; i < head->n; i++)
         if (is_more(&head->fields[i])) { /* the API server answers this in plain text */
             call->out->status = 500;
-            call->out->content_type = "text/plain; charset=utf-8";
-            kr_buf_append_str(&call->out->body,
-                              "Internal Server Error: requested impersonation without "
-                              "impersonating a user\n");
+            sim_plain_text(call->out, "Internal Server Error: requested impersonation without "
+                                      "impersonating a user\n");
             return KR_EINVAL;
         }
     call->user = base_user(call->req);

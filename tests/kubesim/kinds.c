@@ -14,7 +14,7 @@
 const struct sim_kind sim_kinds[] = {
     {"", "v1", "namespaces", "namespace", "Namespace", "ns", "", S},
     {"", "v1", "nodes", "node", "Node", "no", "", S},
-    {"", "v1", "pods", "pod", "Pod", "po", "all", N | S},
+    {"", "v1", "pods", "pod", "Pod", "po", "all", N | S | G},
     {"apps", "v1", "deployments", "deployment", "Deployment", "deploy", "all", N | S | SC | G},
     {"apps", "v1", "replicasets", "replicaset", "ReplicaSet", "rs", "all", N | S | SC | G},
     {"", "v1", "serviceaccounts", "serviceaccount", "ServiceAccount", "sa", "", N},

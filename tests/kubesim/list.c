@@ -59,7 +59,7 @@ static void fail_too_large(struct sim_call *call, uint64_t rv)
                                    .cause_reason = "ResourceVersionTooLarge",
                                    .cause_message = "Too large resource version",
                                    .retry_after = 1},
-             "Too large resource version: %llu, current: %llu", (unsigned long long)rv,
+             "Timeout: Too large resource version: %llu, current: %llu", (unsigned long long)rv,
              (unsigned long long)call->c->rv);
 }
 
@@ -92,7 +92,8 @@ static int read_continue(struct sim_call *call, const struct sim_list_options *o
         return KR_EINVAL;
     }
     if (sim_token_read(token, &rv, key) != 0) {
-        sim_fail_bad_request(call->out, "continue key is not valid: it cannot be decoded");
+        sim_fail_bad_request(
+            call->out, "invalid continue token: continue key is not valid: it cannot be decoded");
         return KR_EINVAL;
     }
     if (rv >= 0 && (uint64_t)rv < call->c->compacted) {

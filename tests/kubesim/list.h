@@ -16,7 +16,4 @@ struct sim_list_options {
 /* 0, or a negative code and the answer (400, 422). Deinit in either case. */
 int sim_list_options_read(struct sim_call *call, bool watch, struct sim_list_options *o);
 void sim_list_options_deinit(struct sim_list_options *o);
-/* `ListOptions.meta.k8s.io "" is invalid: FIELD: Forbidden: WHY`. */
-void sim_list_forbid(struct sim_call *call, const char *field, const char *why);
-
 #endif

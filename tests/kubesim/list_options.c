@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "list.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/err.h"
 
-void sim_list_forbid(struct sim_call *call, const char *field, const char *why)
+__attribute__((format(printf, 4, 5))) static void refuse(struct sim_call *call, const char *cause,
+                                                         const char *field, const char *fmt, ...)
 {
     static const struct sim_kind options = {"meta.k8s.io", "v1", "", "", "ListOptions", "", "", 0};
-    char message[256];
+    char message[512];
+    va_list ap;
 
-    snprintf(message, sizeof message, "Forbidden: %s", why);
-    sim_fail_invalid(call->out, &options, "", "FieldValueForbidden", field, message);
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof message, fmt, ap);
+    va_end(ap);
+    sim_fail_invalid(call->out, &options, "", cause, field, message);
 }
 
-static int read_version(struct sim_call *call, struct sim_list_options *o)
+static int read_version(struct sim_call *call, bool watch, struct sim_list_options *o)
 {
     const char *text = sim_param_or(&call->q, "resourceVersion", "");
     uint64_t rv;
@@ -23,10 +28,12 @@ static int read_version(struct sim_call *call, struct sim_list_options *o)
     if (text[0] == '\0')
         return 0;
     if (!kr_bytes_to_u64(kr_bytes_str(text), INT64_MAX, &rv)) {
-        sim_fail_bad_request(call->out,
-                             "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing "
-                             "\"%s\": invalid syntax",
-                             text, text);
+        sim_fail(
+            call->out,
+            &(struct sim_failure){.code = watch ? 500 : 400, .reason = watch ? NULL : "BadRequest"},
+            "%sresourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing \"%s\": "
+            "invalid syntax",
+            watch ? "" : "invalid resource version: ", text, text);
         return KR_EINVAL;
     }
     o->rv = (int64_t)rv;
@@ -51,13 +58,17 @@ static int check_match(struct sim_call *call, bool watch, const struct sim_list_
     } else if (!watch && o->match[0] != '\0' && o->rv < 0) {
         why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
     } else if (!watch && o->match[0] != '\0' && !not_older && strcmp(o->match, "Exact") != 0) {
-        why = "supported values: \"Exact\", \"NotOlderThan\"";
+        refuse(call, "FieldValueNotSupported", field,
+               "Unsupported value: \"%s\": supported "
+               "values: \"Exact\", \"NotOlderThan\", \"\"",
+               o->match);
+        return KR_EINVAL;
     } else if (!watch && strcmp(o->match, "Exact") == 0 && o->rv == 0) {
-        why = "resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"";
+        why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
     }
     if (why == NULL)
         return 0;
-    sim_list_forbid(call, field, why);
+    refuse(call, "FieldValueForbidden", field, "Forbidden: %s", why);
     return KR_EINVAL;
 }
 
@@ -83,7 +94,7 @@ int sim_list_options_read(struct sim_call *call, bool watch, struct sim_list_opt
         sim_fail_bad_request(call->out, "%s", message);
         return rc;
     }
-    rc = read_version(call, o);
+    rc = read_version(call, watch, o);
     return rc != 0 ? rc : check_match(call, watch, o);
 }
 

@@ -138,8 +138,13 @@ void sim_api_log(struct sim_call *call)
         sim_fail_not_found(call->out, sim_call_kind(call), call->route.name);
         return;
     }
-    l = log_new(call);
     pod = sim_rev_tree(call->c, call->route.kind, &o->rev);
+    if (sim_json_str(pod, "spec.nodeName")[0] == '\0') { /* it never ran */
+        call->out->status = 204;
+        json_object_put(pod);
+        return;
+    }
+    l = log_new(call);
     found = l != NULL && find_container(pod, wanted, l->container);
     json_object_put(pod);
     if (!found) {

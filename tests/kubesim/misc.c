@@ -10,18 +10,20 @@
 
 static void answer_text(struct sim_call *call, const char *text)
 {
-    call->out->content_type = "text/plain; charset=utf-8";
-    kr_buf_append_str(&call->out->body, text);
+    sim_plain_text(call->out, text);
 }
 
 static void answer_version(struct sim_call *call)
 {
-    kr_buf_append_str(&call->out->body,
-                      "{\n  \"major\": \"1\",\n  \"minor\": \"33\",\n  \"gitVersion\": "
-                      "\"" SIM_VERSION "\",\n  \"gitCommit\": \"simulator\",\n  "
-                      "\"gitTreeState\": \"clean\",\n  \"buildDate\": \"2025-04-23T13:00:00Z\",\n  "
-                      "\"goVersion\": \"none (C)\",\n  \"compiler\": \"gcc\",\n  \"platform\": "
-                      "\"linux/amd64\"\n}");
+    kr_buf_append_str(
+        &call->out->body,
+        "{\n  \"major\": \"1\",\n  \"minor\": \"33\",\n  \"emulationMajor\": \"1\",\n  "
+        "\"emulationMinor\": \"33\",\n  \"minCompatibilityMajor\": \"1\",\n  "
+        "\"minCompatibilityMinor\": \"32\",\n  \"gitVersion\": "
+        "\"" SIM_VERSION "\",\n  \"gitCommit\": \"simulator\",\n  "
+        "\"gitTreeState\": \"clean\",\n  \"buildDate\": \"2025-04-23T13:00:00Z\",\n  "
+        "\"goVersion\": \"none (C)\",\n  \"compiler\": \"gcc\",\n  \"platform\": "
+        "\"linux/amd64\"\n}");
 }
 
 static void answer_health(struct sim_call *call, const char *name)

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/err.h"
 #include "fields.h"
@@ -52,7 +53,7 @@ struct json_object *sim_object_read(struct sim_call *call)
         (type.n < 4 || memcmp(type.p + type.n - 4, "json", 4) != 0)) {
         sim_fail(call->out, &(struct sim_failure){.code = 415, .reason = "UnsupportedMediaType"},
                  "the body of the request was in an unknown format - accepted media types include: "
-                 "application/json, application/yaml");
+                 "application/json, application/yaml, application/vnd.kubernetes.protobuf");
         return NULL;
     }
     v = sim_json_parse(call->req->body);
@@ -77,18 +78,53 @@ static int check_type(struct sim_call *call, struct json_object *v)
         sim_fail_bad_request(call->out,
                              "%s in version \"%s\" cannot be handled as a %s: converting (%s) to "
                              "(%s): unknown conversion",
-                             kind, version, k->kind, kind, k->kind);
+                             kind, version[0] != '\0' ? version : api, k->kind, kind, k->kind);
         return KR_EINVAL;
     }
     if (version[0] != '\0' && strcmp(version, api) != 0) {
         sim_fail_bad_request(call->out,
-                             "the API version in the data (%s) does not match the expected API "
-                             "version (%s)",
-                             version, api);
+                             "%s in version \"%s\" cannot be handled as a %s: no kind \"%s\" is "
+                             "registered for version \"%s\" in scheme "
+                             "\"pkg/runtime/scheme.go:110\"",
+                             k->kind, version, k->kind, k->kind, version);
         return KR_EINVAL;
     }
     sim_json_set_str(v, "kind", k->kind);
     sim_json_set_str(v, "apiVersion", api);
+    return 0;
+}
+
+/* Maps from text to text hold nothing else. */
+static int check_texts(struct sim_call *call, struct json_object *v)
+{
+    static const struct {
+        const char *path, *word;
+    } maps[] = {{"metadata.labels", "ObjectMeta.metadata.labels"},
+                {"metadata.annotations", "ObjectMeta.metadata.annotations"},
+                {"data", NULL}};
+    const char *kind = sim_call_kind(call)->kind;
+
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        struct json_object *map = sim_json_at(v, maps[i].path);
+
+        if (!sim_json_is_object(map) || (maps[i].word == NULL && strcmp(kind, "ConfigMap") != 0))
+            continue;
+        json_object_object_foreach(map, key, value)
+        {
+            (void)key;
+            if (value == NULL || json_object_is_type(value, json_type_string))
+                continue;
+            sim_fail_bad_request(call->out,
+                                 "%s in version \"v1\" cannot be handled as a %s: json: cannot "
+                                 "unmarshal %s into Go struct field %s of type string",
+                                 kind, kind,
+                                 json_object_is_type(value, json_type_int)
+                                     ? "number"
+                                     : json_type_to_name(json_object_get_type(value)),
+                                 maps[i].word != NULL ? maps[i].word : "ConfigMap.data");
+            return KR_EINVAL;
+        }
+    }
     return 0;
 }
 
@@ -100,7 +136,7 @@ int sim_object_check(struct sim_call *call, struct json_object *v)
         sim_fail_bad_request(call->out, "the body of the request is not an object");
         return KR_EINVAL;
     }
-    if (check_type(call, v) != 0)
+    if (check_type(call, v) != 0 || check_texts(call, v) != 0)
         return KR_EINVAL;
     ns = sim_json_str(sim_json_child(v, "metadata"), "namespace");
     if (strcmp(ns, call->route.ns) == 0)
@@ -122,7 +158,7 @@ int sim_object_check_name(struct sim_call *call, const char *name)
     bool rbac = strncmp(sim_call_kind(call)->group, "rbac.", 5) == 0;
     size_t n = strlen(name);
     bool ok = n != 0 && n <= 253;
-    char message[512];
+    char message[1024];
 
     for (size_t i = 0; ok && i < n; i++) {
         unsigned char ch = (unsigned char)name[i];
@@ -139,7 +175,9 @@ int sim_object_check_name(struct sim_call *call, const char *name)
     else {
         snprintf(message, sizeof message,
                  "Invalid value: \"%.300s\": a lowercase RFC 1123 subdomain must consist of lower "
-                 "case alphanumeric characters, '-' or '.'",
+                 "case alphanumeric characters, '-' or '.', and must start and end with an "
+                 "alphanumeric character (e.g. 'example.com', regex used for validation is "
+                 "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
                  name);
         sim_fail_invalid(call->out, sim_call_kind(call), name, "FieldValueInvalid", "metadata.name",
                          message);
@@ -163,6 +201,36 @@ static void move_keys(struct json_object *from, struct json_object *to, const ch
     }
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Go prints maps by key. */
+static void sort_keys(struct json_object *v, const char *parent, const char *key)
+{
+    struct json_object *box = sim_json_at(v, parent), *map = sim_json_get(box, key), *out;
+    const char **names;
+    size_t n = 0;
+
+    if (!sim_json_is_object(map) || json_object_object_length(map) < 2)
+        return;
+    names = calloc((size_t)json_object_object_length(map), sizeof *names);
+    if (names == NULL)
+        return;
+    json_object_object_foreach(map, name, value)
+    {
+        (void)value;
+        names[n++] = name;
+    }
+    qsort(names, n, sizeof *names, compare_keys);
+    out = json_object_new_object();
+    for (size_t i = 0; i < n; i++)
+        json_object_object_add(out, names[i], json_object_get(sim_json_get(map, names[i])));
+    free(names);
+    sim_json_set(box, key, out);
+}
+
 struct json_object *sim_object_order(struct json_object *v)
 {
     static const char *const top[] = {"kind", "apiVersion", "metadata"};
@@ -180,8 +248,14 @@ struct json_object *sim_object_order(struct json_object *v)
                                        "ownerReferences",
                                        "finalizers",
                                        "managedFields"};
+    static const struct {
+        const char *parent, *key;
+    } maps[] = {
+        {"metadata", "labels"}, {"metadata", "annotations"}, {"", "data"}, {"", "binaryData"}};
     struct json_object *out = json_object_new_object(), *ordered = json_object_new_object();
 
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
+        sort_keys(v, maps[i].parent, maps[i].key);
     move_keys(sim_json_child(v, "metadata"), ordered, meta, sizeof meta / sizeof *meta);
     sim_json_set(v, "metadata", ordered);
     move_keys(v, out, top, sizeof top / sizeof *top);
@@ -250,7 +324,7 @@ static void new_metadata(struct sim_call *call, struct json_object *v)
     sim_time(call->c->sched->now_wall_ms, when);
     sim_json_set_str(meta, "uid", uid);
     sim_json_set_str(meta, "creationTimestamp", when);
-    json_object_object_del(meta, "resourceVersion");
+    sim_json_set_str(meta, "resourceVersion", ""); /* its place; the store fills it in */
     json_object_object_del(meta, "deletionTimestamp");
     json_object_object_del(meta, "deletionGracePeriodSeconds");
     json_object_object_del(meta, "selfLink");
@@ -265,6 +339,8 @@ static void store_and_answer(struct sim_call *call, struct json_object *v, int s
     const struct sim_obj *o;
 
     if (sim_is_dry_run(call)) {
+        if (sim_json_str(v, "metadata.resourceVersion")[0] == '\0')
+            json_object_object_del(sim_json_child(v, "metadata"), "resourceVersion");
         sim_answer_tree(call, status, v);
         return;
     }
@@ -291,6 +367,12 @@ void sim_object_create(struct sim_call *call, struct json_object *v, enum sim_ma
     name = sim_json_str(v, "metadata.name");
     snprintf(call->route.name, sizeof call->route.name, "%s", name);
     sim_route_key(&call->route);
+    if (sim_json_str(v, "metadata.resourceVersion")[0] != '\0') {
+        sim_fail(call->out, &(struct sim_failure){.code = 500},
+                 "resourceVersion should not be set on objects to be created");
+        json_object_put(v);
+        return;
+    }
     if (sim_store_get(call->c, call->route.kind, call->route.key) != NULL) {
         sim_fail_exists(call->out, sim_call_kind(call), name);
         json_object_put(v);
@@ -330,14 +412,16 @@ static int check_version(struct sim_call *call, struct json_object *old, struct 
     }
     if (uid[0] != '\0' && strcmp(uid, have) != 0) {
         sim_resource_name(sim_call_kind(call), resource);
-        sim_fail(call->out,
-                 &(struct sim_failure){.code = 409,
-                                       .reason = "Conflict",
-                                       .kind = sim_call_kind(call),
-                                       .name = call->route.name},
-                 "Operation cannot be fulfilled on %s \"%s\": Precondition failed: UID in "
-                 "precondition: %s, UID in object meta: %s",
-                 resource, call->route.name, uid, have);
+        sim_fail(
+            call->out,
+            &(struct sim_failure){.code = 409,
+                                  .reason = "Conflict",
+                                  .kind = sim_call_kind(call),
+                                  .name = call->route.name},
+            "Operation cannot be fulfilled on %s \"%s\": StorageError: invalid object, Code: 4, "
+            "Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
+            "failed: UID in precondition: %s, UID in object meta: %s",
+            resource, call->route.name, sim_call_kind(call)->plural, call->route.key, uid, have);
         return KR_EEXIST;
     }
     return 0;
@@ -432,8 +516,7 @@ void sim_api_create(struct sim_call *call)
     struct json_object *v;
 
     if ((sim_call_kind(call)->flags & SIM_NAMESPACED) != 0 && call->route.ns[0] == '\0') {
-        sim_fail(call->out, &(struct sim_failure){.code = 405, .reason = "MethodNotAllowed"},
-                 "the server does not allow this method on the requested resource");
+        sim_fail_method(call->out);
         return;
     }
     v = sim_object_read(call);

@@ -185,7 +185,7 @@ static bool redirect_stale(struct sim_call *call, struct kr_bytes path)
              document_hash);
     (void)kr_head_add_str(&call->out->more, "location", location);
     call->out->status = 301;
-    call->out->content_type = "text/plain; charset=utf-8";
+    (void)kr_head_add_str(&call->out->more, "vary", "Accept");
     return true;
 }
 

@@ -171,7 +171,8 @@ static int run_operation(struct json_object **root, struct json_object *op)
 int sim_patch_json(struct json_object **target, struct json_object *patch, char why[256])
 {
     if (!sim_json_is_array(patch) || sim_json_len(patch) > OPERATIONS_MAX) {
-        snprintf(why, 256, "json: cannot unmarshal into Go value of type jsonpatch.Patch");
+        snprintf(why, 256,
+                 "json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp");
         return KR_EINVAL;
     }
     for (size_t i = 0; i < sim_json_len(patch); i++) {
@@ -243,7 +244,8 @@ static void fail_patch(struct sim_call *call, int rc, const char *why)
     if (rc == KR_EINVAL)
         sim_fail_bad_request(call->out, "error decoding patch: %s", why);
     else
-        sim_fail(call->out, &(struct sim_failure){.code = 422, .reason = "Invalid"},
+        sim_fail(call->out,
+                 &(struct sim_failure){.code = 422, .reason = "Invalid", .empty_details = true},
                  "the server rejected our request due to an error in our request");
 }
 
@@ -288,7 +290,9 @@ void sim_api_patch(struct sim_call *call)
     struct json_object *patch, *old;
 
     if (type == PATCH_UNKNOWN) {
-        sim_fail(call->out, &(struct sim_failure){.code = 415, .reason = "UnsupportedMediaType"},
+        sim_fail(call->out,
+                 &(struct sim_failure){
+                     .code = 415, .reason = "UnsupportedMediaType", .empty_details = true},
                  "the body of the request was in an unknown format - accepted media types include: "
                  "application/json-patch+json, application/merge-patch+json, "
                  "application/strategic-merge-patch+json, application/apply-patch+yaml");

@@ -64,8 +64,7 @@ void sim_api_token(struct sim_call *call)
     char when[32];
 
     if (!kr_bytes_is(call->req->method, "POST")) {
-        sim_fail(call->out, &(struct sim_failure){.code = 405, .reason = "MethodNotAllowed"},
-                 "the server does not allow this method on the requested resource");
+        sim_fail_method(call->out);
         return;
     }
     if (sim_store_get(call->c, call->route.kind, call->route.key) == NULL) {

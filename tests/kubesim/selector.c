@@ -52,6 +52,15 @@ static bool field_is_known(int kind, const char *path)
     return false;
 }
 
+static bool has_own_fields(int kind)
+{
+    for (size_t i = 0; i < sizeof field_paths / sizeof *field_paths; i++)
+        if (field_paths[i].plural != NULL &&
+            strcmp(field_paths[i].plural, sim_kinds[kind].plural) == 0)
+            return true;
+    return false;
+}
+
 void sim_selector_deinit(struct sim_selector *s)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -221,7 +230,13 @@ static int parse_all(struct sim_selector *s, int kind, const char *text, bool fi
         int rc = fields ? parse_field_term(s, text, n) : parse_label_term(s, text, n);
 
         if (rc == 0 && fields && !field_is_known(kind, s->terms[before].key)) {
-            snprintf(message, 256, "field label not supported: %s", s->terms[before].key);
+            if (has_own_fields(kind))
+                snprintf(message, 256, "field label not supported: %.200s", s->terms[before].key);
+            else
+                snprintf(message, 256,
+                         "\"%.150s\" is not a known field selector: only \"metadata.name\", "
+                         "\"metadata.namespace\"",
+                         s->terms[before].key);
             return KR_EINVAL;
         }
         if (rc == 0 && !fields && !key_is_valid(s->terms[before].key))

@@ -13,6 +13,8 @@ static void add_details(struct json_object *v, const struct sim_failure *f)
 {
     struct json_object *d;
 
+    if (f->empty_details)
+        sim_json_child(v, "details");
     if (f->kind == NULL && f->name == NULL && f->cause_message == NULL && f->retry_after == 0)
         return;
     d = sim_json_child(v, "details");
@@ -139,9 +141,29 @@ void sim_fail_expired(struct sim_response *out, const char *message)
 void sim_fail_no_path(struct sim_response *out)
 {
     out->status = 404;
-    out->content_type = "text/plain; charset=utf-8";
     out->body.n = 0;
-    kr_buf_append_str(&out->body, "404 page not found\n");
+    sim_plain_text(out, "404 page not found\n");
+}
+
+void sim_plain_text(struct sim_response *out, const char *text)
+{
+    out->content_type = "text/plain; charset=utf-8";
+    (void)kr_head_add_str(&out->more, "x-content-type-options", "nosniff");
+    (void)kr_buf_append_str(&out->body, text);
+}
+
+void sim_fail_no_resource(struct sim_response *out)
+{
+    sim_fail(out, &(struct sim_failure){.code = 404, .reason = "NotFound", .empty_details = true},
+             "the server could not find the requested resource");
+}
+
+void sim_fail_method(struct sim_response *out)
+{
+    sim_fail(
+        out,
+        &(struct sim_failure){.code = 405, .reason = "MethodNotAllowed", .empty_details = true},
+        "the server does not allow this method on the requested resource");
 }
 
 void sim_fail_no_memory(struct sim_response *out)

@@ -15,8 +15,9 @@ struct sim_failure {
     const char *cause_reason;    /* one cause; NULL: none */
     const char *cause_field;
     const char *cause_message;
-    int retry_after; /* seconds; 0: none */
-    bool kind_name;  /* details.kind is the kind ("Pod"), as validation has it */
+    int retry_after;    /* seconds; 0: none */
+    bool empty_details; /* "details":{}, as the generic failures of the API server have it */
+    bool kind_name;     /* details.kind is the kind ("Pod"), as validation has it */
 };
 
 /* A tree of the Status; `message` is its text. */
@@ -34,6 +35,11 @@ void sim_fail_invalid(struct sim_response *out, const struct sim_kind *k, const 
 void sim_fail_expired(struct sim_response *out, const char *message);
 /* What a path without a handler gets: plain text, no Status. */
 void sim_fail_no_path(struct sim_response *out);
+/* A path under a known group and version that is no resource. */
+void sim_fail_no_resource(struct sim_response *out);
+void sim_fail_method(struct sim_response *out);
+/* A body in plain text with the fields that the API server gives it. */
+void sim_plain_text(struct sim_response *out, const char *text);
 void sim_fail_no_memory(struct sim_response *out);
 /* "pods" or "deployments.apps". */
 void sim_resource_name(const struct sim_kind *k, char out[128]);

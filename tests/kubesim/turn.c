@@ -129,14 +129,14 @@ static int build_head(struct turn *t, struct kr_head *head)
     add_audit_id(t, head);
     if (!has_field(r, "cache-control"))
         (void)kr_head_add_str(head, "cache-control", "no-cache, private");
-    if (r->status != 304)
+    if (r->status != 304 && r->status != 204)
         (void)kr_head_add_str(head, "content-type", r->content_type);
     (void)kr_head_add_str(head, "x-kubernetes-pf-flowschema-uid", flow);
     (void)kr_head_add_str(head, "x-kubernetes-pf-prioritylevel-uid", flow);
     (void)kr_head_add_str(head, "server", "kubesim (simulator)");
     for (size_t i = 0; rc == 0 && i < r->more.n; i++)
         rc = kr_head_add(head, r->more.fields[i].name, r->more.fields[i].value);
-    if (r->source == NULL && r->status != 304)
+    if (r->source == NULL && r->status != 304 && r->status != 204)
         (void)kr_head_add_u64(head, "content-length", r->body.n);
     add_date(head, t->c->sched->now_wall_ms);
     return rc;

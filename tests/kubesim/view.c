@@ -65,9 +65,11 @@ static bool try_item(struct kr_bytes item, enum sim_view *view)
     struct kr_bytes as = param_of(item, "as"), group = param_of(item, "g"),
                     version = param_of(item, "v");
 
+    *view = SIM_VIEW_OBJECT;
+    if (as.n == 0 && kr_bytes_is(media_of(item), "application/yaml"))
+        return true;
     if (!is_json(media_of(item)))
         return false;
-    *view = SIM_VIEW_OBJECT;
     if (as.n == 0)
         return true;
     if (!kr_bytes_is(group, "meta.k8s.io") ||
@@ -85,12 +87,19 @@ bool sim_negotiate(struct sim_call *call)
     call->view = SIM_VIEW_OBJECT;
     if (rest.n == 0)
         return true;
-    while (rest.n != 0)
-        if (try_item(next_item(&rest), &call->view))
-            return true;
-    sim_fail(call->out, &(struct sim_failure){.code = 406, .reason = "NotAcceptable"},
-             "only the following media types are accepted: application/json, "
-             "application/json;stream=watch");
+    while (rest.n != 0) {
+        struct kr_bytes item = next_item(&rest);
+
+        if (!try_item(item, &call->view))
+            continue;
+        if (kr_bytes_is(media_of(item), "application/yaml")) /* JSON is YAML, too */
+            call->out->content_type = "application/yaml";
+        return true;
+    }
+    sim_fail(call->out,
+             &(struct sim_failure){.code = 406, .reason = "NotAcceptable", .empty_details = true},
+             "406: Not Acceptable\n\nAvailable representations: application/json, "
+             "application/yaml");
     return false;
 }
 
