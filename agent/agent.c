@@ -191,10 +191,10 @@ static void run(struct agent *a)
 
 static void stop(struct agent *a)
 {
-    if (a->c.sched != NULL) {
+    if (a->probe.c != NULL)
         agent_probe_stop(&a->probe);
+    if (a->c.sched != NULL)
         kr_timer_stop(a->c.sched, &a->drain);
-    }
     for (size_t i = 0; i < a->link_count; i++)
         agent_link_close(a->links[i]);
     if (a->c.api != NULL)

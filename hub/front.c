@@ -18,6 +18,7 @@ struct hub_front {
     struct hub_worker *w;
     struct kr_listener *listener;
     struct kr_list conns; /* client.link */
+    size_t count;         /* of them */
     size_t handshakes;
     bool draining;
     struct kr_metric *m_conns;
@@ -40,6 +41,7 @@ static void client_free(struct client *c)
     kr_list_remove(&c->link);
     kr_identity_deinit(&c->peer.id);
     free(c);
+    f->count--;
     f->w->connections--;
     kr_metric_add(f->m_conns, -1);
     if (f->w->draining && kr_list_empty(&f->conns))
@@ -175,6 +177,7 @@ static void on_accept(void *owner, int fd, const char *peer)
     c->f = f;
     snprintf(c->peer.address, sizeof c->peer.address, "%s", peer);
     kr_list_append(&f->conns, &c->link);
+    f->count++;
     w->connections++;
     kr_metric_add(f->m_conns, 1);
     f->handshakes++;
@@ -221,6 +224,11 @@ void hub_front_destroy(struct hub_front *f)
 const char *hub_front_address(const struct hub_front *f)
 {
     return kr_listener_text(f->listener);
+}
+
+size_t hub_front_connections(const struct hub_front *f)
+{
+    return f->count;
 }
 
 void hub_front_stop_accepting(struct hub_front *f)

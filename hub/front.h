@@ -21,6 +21,7 @@ struct hub_peer {
 struct hub_front *hub_front_create(struct hub_worker *w, struct kr_note *why);
 void hub_front_destroy(struct hub_front *f);
 const char *hub_front_address(const struct hub_front *f);
+size_t hub_front_connections(const struct hub_front *f);
 /* Takes no new connections; running ones are told to go when their requests are done. */
 void hub_front_stop_accepting(struct hub_front *f);
 void hub_front_drain(struct hub_front *f);

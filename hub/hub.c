@@ -49,6 +49,11 @@ static void start_draining(struct hub *h)
     hub_requests_end_watches(&h->w, h->w.options->drain_timeout_ms / 2);
 }
 
+static bool is_quiet(const struct hub *h)
+{
+    return hub_front_connections(h->front) == 0;
+}
+
 static void cut(struct hub *h)
 {
     hub_front_close(h->front);
@@ -73,8 +78,8 @@ static void enter(struct hub *h, enum drain_phase phase)
         stay_ms = o->drain_delay_ms;
         break;
     case DRAINING:
-        stay_ms = o->drain_timeout_ms;
         start_draining(h);
+        stay_ms = is_quiet(h) ? 0 : o->drain_timeout_ms;
         break;
     case CUT:
         stay_ms = 200; /* for the last bytes */

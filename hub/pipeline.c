@@ -98,14 +98,16 @@ static enum step_result locate(struct hub_request *r)
 
 static enum step_result authenticate(struct hub_request *r)
 {
+    struct kr_conn *conn = r->fw.in->conn;
+    bool bearer = kr_head_find(&r->fw.in->head, KR_LIT("authorization")) != NULL;
+
     if (r->peer->known)
         return STEP_NEXT;
-    /* One answer is all that an unknown client gets from a connection. */
-    kr_conn_drain(r->fw.in->conn);
-    return refuse(r, KR_CASE_UNAUTHORIZED,
-                  kr_head_find(&r->fw.in->head, KR_LIT("authorization")) != NULL
-                      ? KR_LIT(": bearer tokens are not accepted, present a client certificate")
-                      : (struct kr_bytes){NULL, 0});
+    refuse(r, KR_CASE_UNAUTHORIZED,
+           bearer ? KR_LIT(": bearer tokens are not accepted, present a client certificate")
+                  : (struct kr_bytes){NULL, 0});
+    kr_conn_drain(conn); /* one answer is all that an unknown client gets from a connection */
+    return STEP_END;
 }
 
 static const char *label_of(struct kr_bytes verb)

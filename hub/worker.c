@@ -26,7 +26,6 @@ static struct kr_tls_context *make_api_tls(const struct hub_options *o, int *rc,
         .ca.file = o->client_ca_file != NULL ? o->client_ca_file : o->ca_file,
         .alpn = api_alpn,
         .alpn_count = sizeof api_alpn / sizeof api_alpn[0],
-        .alpn_required = true,
         .peer_cert = KR_TLS_CERT_OPTIONAL, /* kubectl's upgrades send no ALPN: HTTP/1.1 */
         .lax_key_mode = o->lax_key_mode,
     };
