@@ -275,18 +275,9 @@ class KubesimBackend(Backend):
         self.process = Process("kubesim", [
             binary, "--listen", "127.0.0.1:0", "--clusters", "1", "--pods", pods,
             "--nodes", nodes, "--churn", "0", "--seed", "1", "--pki", folder], str(folder))
-        files = wait_until(self._kubeconfigs, 20, "kubesim's kubeconfig")
-        self._read(files[0])
-        wait_until(self._answers, 20, "kubesim answers")
-
-    def _kubeconfigs(self):
-        if not self.process.alive:
-            raise RuntimeError(f"kubesim ended: {self.process.tail()}")
-        found = []
-        for path in sorted(self.folder.rglob("*")):
-            if path.is_file() and "apiVersion: v1" in _head(path) and "clusters" in _head(path):
-                found.append(path)
-        return found
+        line = self.process.wait_line(r"event=listening\b.*\bkubeconfig=(\S+)")
+        self.process.wait_line(r"event=ready\b")
+        self._read(Path(line.group(1).strip('"')))
 
     def _read(self, path):
         from urllib.parse import urlsplit
@@ -301,20 +292,8 @@ class KubesimBackend(Backend):
         key = _file_of(self.folder, "sim-agent.key", user, "client-key")
         self.agent = testpki.load(crt, key)
 
-    def _answers(self):
-        try:
-            with self.direct() as client:
-                return client.get("/version").status == 200
-        except OSError:
-            return False
-
     def close(self):
         self.process.kill()
-
-
-def _head(path):
-    with open(path, "rb") as file:
-        return file.read(4000).decode("utf-8", "replace")
 
 
 def _file_of(folder, stem, section, key):

@@ -13,13 +13,13 @@ JSON = ("content-type", "application/json")
 
 
 class Site:
-    def __init__(self, world, backend, cluster, folder):
+    def __init__(self, world, backend, cluster, folder, **agent):
         self.world, self.backend, self.cluster = world, backend, cluster
         self.folder = str(folder)
         os.makedirs(self.folder, exist_ok=True)
         self.prefix = f"/clusters/{cluster}"
         self.agent_kubeconfig = backend.kubeconfig(os.path.join(self.folder, "agent.kubeconfig"))
-        self.agent = world.start_agent(cluster, self.agent_kubeconfig)
+        self.agent = world.start_agent(cluster, self.agent_kubeconfig, **agent)
         self._relay, self._direct = {}, None
         self._numbers = itertools.count(1)
 

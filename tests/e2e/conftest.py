@@ -18,6 +18,8 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "fakes")]
 
+pytest.register_assert_rewrite("oracle", "h1client", "world", "cluster_site")
+
 import backends  # noqa: E402
 import clock  # noqa: E402
 from cluster_site import Site  # noqa: E402

@@ -98,7 +98,18 @@ def test_process_agent_killed_many_times(ready):
 
 # -- SIGSTOP
 
-def test_process_frozen_agent_is_dead_within_the_bound_and_comes_back(ready):
+@pytest.fixture
+def impatient(world):
+    """Both ends take six seconds of silence for death; the default is for F037 below."""
+    world.start_hub(silenceTimeout="6s")
+    fake = FakeBackend(str(world.folder / "fake"))
+    install(fake.api)
+    yield Site(world, fake, "f1", world.folder / "f1", silenceTimeout="6s")
+    fake.close()
+
+
+def test_process_frozen_agent_is_dead_within_the_bound_and_comes_back(impatient):
+    ready = impatient
     stream = ready.start("GET", WATCH).wait_bytes(1)
     hanging = ready.start("GET", "/api/v1/hang")
     writing = ready.start("POST", "/api/v1/hang", [JSON], end=False).send(b"{}", end=True)
@@ -106,7 +117,7 @@ def test_process_frozen_agent_is_dead_within_the_bound_and_comes_back(ready):
     begin = time.monotonic()
     ready.agent.freeze()
     assert stream.wait_finish(45) == "end"
-    assert stream.ended_at - begin < scaled(35)
+    assert stream.ended_at - begin < scaled(9)
     assert hanging.answer(10).status == 503
     answer = writing.answer(10)
     assert answer.status == 504 and answer.get("retry-after") is None
@@ -126,7 +137,8 @@ def test_process_a_short_freeze_of_the_agent_only_delays(ready):
     assert stream.answer(10).status == 200
 
 
-def test_process_frozen_hub_is_left_and_found_again(ready):
+def test_process_frozen_hub_is_left_and_found_again(impatient):
+    ready = impatient
     mark = ready.agent.mark()
     ready.world.hub.freeze()
     # The agent has to find out by itself: nothing is closed.
@@ -261,12 +273,12 @@ def test_field_F005_twenty_thousand_cancelled_requests(lone_fake):
             for round_ in range(100):
                 streams = [client.start("GET", site.prefix + paths[(seed + n) % 4])
                            for n in range(4)]
-                if round_ % 10 == 0:  # now and then some are already under way
-                    streams[(seed + 1) % 4].wait(lambda s: s.status or s.ended, 20)
+                if round_ % 10 == 0:  # now and then the big one is under way
+                    streams[(1 - seed) % 4].wait(lambda s: s.status or s.ended, 20)
                 for stream in streams:
                     stream.reset()
                     client.streams.pop(stream.id, None)
-                client.ping(20)  # a pace that one connection's reset budget allows
+                client.get("/livez", timeout=20)  # the hub has seen them all by now
         except (ConnectionLost, TimeoutError, OSError) as error:
             problems.append(repr(error))
     threads = [threading.Thread(target=storm, args=(c, n)) for n, c in enumerate(clients)]
@@ -274,10 +286,10 @@ def test_field_F005_twenty_thousand_cancelled_requests(lone_fake):
         thread.start()
     for thread in threads:
         thread.join()
-    refused = [c.goaway for c in clients if c.goaway]
     for client in clients:
         client.close()
-    assert len(problems) == len([g for g in refused if g]) or not problems, problems[:3]
+    # 400 resets in one connection are within its budget: nobody may have been cut off.
+    assert not problems, problems[:3]
     begin = time.monotonic()
     assert site.ask("GET", "/api/v1/x").status == 200
     assert time.monotonic() - begin < scaled(1)

@@ -154,8 +154,9 @@ class World:
         pair = pair or self.issue_agent(cluster, instance)
         config = {"hubs": hubs or [self.hub.agent_address], "caFile": self.ca,
                   "certFile": pair.crt, "keyFile": pair.key, "kubeconfig": kubeconfig,
-                  # Full jitter up to a minute is right in the field and long in a test.
-                  "reconnectMax": "2s", "adminListen": "127.0.0.1:0"}
+                  # Right in the field and long in a test: full jitter up to a minute, and half
+                  # a minute for watches to end.
+                  "reconnectMax": "2s", "drainTimeout": "3s", "adminListen": "127.0.0.1:0"}
         config.update(more)
         return {k: v for k, v in config.items() if v is not None}
 
