@@ -112,6 +112,25 @@ static int add_prefixed(struct request *r, struct kr_head *to, const char *heade
     return kr_head_add_ref(to, kr_bytes_str(header), kr_bytes_of(p, n));
 }
 
+/* Impersonate-Extra-KEY: KEY may hold bytes that a field name may not; kube-apiserver decodes it
+ * (endpoints/filters/impersonation). */
+static int add_extra(struct kr_head *to, const struct kr_extra *extra)
+{
+    struct kr_buf name = {.max = 4 * KR_TEXT_MAX};
+    int rc = kr_buf_append_str(&name, "impersonate-extra-");
+
+    for (size_t i = 0; i < extra->key.n && rc == 0; i++) {
+        uint8_t c = extra->key.p[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+
+        rc = kr_buf_printf(&name, plain ? "%c" : "%%%02x", c);
+    }
+    for (size_t i = 0; i < extra->value_count && rc == 0; i++)
+        rc = kr_head_add(to, kr_buf_bytes(&name), extra->values[i]);
+    kr_buf_deinit(&name);
+    return rc;
+}
+
 /* Last, so that nothing before can displace it. kube-apiserver takes an empty Impersonate-User for
  * "nobody": the request would run as the agent itself. */
 static int add_identity(struct request *r, struct kr_head *to)
@@ -125,6 +144,10 @@ static int add_identity(struct request *r, struct kr_head *to)
         KR_ASSERT(to->fields[to->n - 1].value.n != 0);
     for (size_t i = 0; i < r->who.group_count && rc == 0; i++)
         rc = add_prefixed(r, to, "impersonate-group", r->who.groups[i]);
+    if (rc == 0 && r->who.uid.n != 0)
+        rc = kr_head_add(to, KR_LIT("impersonate-uid"), r->who.uid);
+    for (size_t i = 0; i < r->who.extra_count && rc == 0; i++)
+        rc = add_extra(to, &r->who.extra[i]);
     return rc;
 }
 

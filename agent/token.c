@@ -5,7 +5,7 @@
 #include "certs/store_file.h"
 
 #define FRESH_MS 60000
-#define REREAD_MS 1000
+#define REREAD_MS 100 /* a credential that stays refused must not mean a file read per request */
 
 static bool is_space(uint8_t c)
 {
