@@ -60,7 +60,7 @@ static const struct rule request_rules[] = {
     {"proxy-authenticate", D, D, D},
     /* identity, and what the relay sets itself */
     {"authorization", D, D, D},
-    {"cookie", D, P, D},
+    {"cookie", D, D, P},
     {"x-remote-user", D, D, D},
     {"x-remote-group", D, D, D},
     {"x-remote-extra-a", D, D, D},
