@@ -30,6 +30,14 @@ static bool is_name(const char *s, size_t n)
     return n > 0;
 }
 
+bool kr_host_valid(const char *host)
+{
+    size_t n = strlen(host);
+    struct kr_addr a;
+
+    return n <= KR_HOST_MAX && (is_name(host, n) || kr_addr_parse(host, 0, &a));
+}
+
 static bool parse_port(const char *s, uint16_t *out)
 {
     uint64_t port;

@@ -32,6 +32,8 @@ struct kr_hostport {
  * default_port is not 0 the port may be missing. KR_EINVAL. */
 int kr_hostport_parse(const char *text, uint16_t default_port, struct kr_hostport *out,
                       struct kr_note *why);
+/* Whether it is a name as above or a numeric address. */
+bool kr_host_valid(const char *host);
 /* Whether the host is a numeric address; then *out is that address. */
 bool kr_addr_parse(const char *ip, uint16_t port, struct kr_addr *out);
 void kr_addr_set_port(struct kr_addr *a, uint16_t port);

@@ -240,9 +240,8 @@ struct kr_dial *kr_dial_start(struct kr_loop *loop, const struct kr_dial_config 
                               struct kr_note *why)
 {
     struct kr_dial *d;
-    size_t n = strlen(cfg->host);
 
-    if (n == 0 || n > KR_HOST_MAX || cfg->port == 0) {
+    if (!kr_host_valid(cfg->host) || cfg->port == 0) {
         kr_note_set(why, KR_EINVAL, "\"%.100s\" port %u cannot be dialled", cfg->host, cfg->port);
         return NULL;
     }
@@ -256,7 +255,7 @@ struct kr_dial *kr_dial_start(struct kr_loop *loop, const struct kr_dial_config 
     d->fd.fd = -1;
     d->step = "resolve";
     d->to.port = cfg->port;
-    memcpy(d->to.host, cfg->host, n);
+    memcpy(d->to.host, cfg->host, strlen(cfg->host));
     kr_buf_init(&d->request, KR_PROXY_HEAD_MAX);
     kr_buf_init(&d->answer, KR_PROXY_HEAD_MAX + 2048);
     kr_timer_init(&d->deadline, on_deadline);

@@ -181,7 +181,7 @@ static void keep_out(struct kr_stream *s, const uint8_t *p, size_t n)
         kr_stream_fail(s, KR_ENOMEM, "no memory for what the peer does not take");
         return;
     }
-    if (old != 0)
+    if (r->p != NULL)
         memcpy(all, r->p + r->at, old);
     memcpy(all + old, p, n);
     free(r->p);

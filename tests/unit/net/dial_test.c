@@ -173,6 +173,8 @@ static void test_dial_nonsense_then_refused_at_once(void **state)
     (void)state;
     listen_at(&s, "127.0.0.1");
     assert_null(kr_dial_start(s.loop, &cfg, NULL));
+    cfg.host = "hub\r\nX: y"; /* it would end up in a CONNECT request */
+    assert_null(kr_dial_start(s.loop, &cfg, NULL));
     cfg = (struct kr_dial_config){.host = "x", .port = 0, .on_done = on_done};
     assert_null(kr_dial_start(s.loop, &cfg, NULL));
     scene_end(&s);
