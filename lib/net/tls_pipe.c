@@ -415,7 +415,8 @@ static int set_ssl(struct tls_pipe *t, const struct kr_tls_start *start, bool se
         return KR_ENOMEM;
     BIO_set_data(bio, t);
     SSL_set_bio(t->ssl, bio, bio);
-    SSL_set_app_data(t->ssl, t);
+    if (SSL_set_app_data(t->ssl, t) != 1)
+        return KR_ENOMEM;
     if (server) {
         SSL_set_accept_state(t->ssl);
         return 0;

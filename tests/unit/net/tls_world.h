@@ -25,6 +25,8 @@ struct world_ask {
     const struct world_cert *issuer; /* NULL: self-signed authority */
     const char *san;                 /* "DNS:localhost" */
     const char *eku;                 /* "serverAuth" */
+    bool authority;                  /* an intermediate */
+    bool sloppy;                     /* without the key identifiers that RFC 5280 wants */
     long from_s;                     /* from now */
     long until_s;
 };
@@ -54,9 +56,11 @@ static inline void world_pem(struct kr_buf *out, BIO *bio)
 
 static inline void world_names(X509 *x, const struct world_ask *ask, X509 *issuer)
 {
-    world_ext(x, issuer, NID_subject_key_identifier, "hash");
-    world_ext(x, issuer, NID_authority_key_identifier, "keyid");
-    if (ask->issuer == NULL) {
+    if (!ask->sloppy) {
+        world_ext(x, issuer, NID_subject_key_identifier, "hash");
+        world_ext(x, issuer, NID_authority_key_identifier, "keyid");
+    }
+    if (ask->issuer == NULL || ask->authority) {
         world_ext(x, issuer, NID_basic_constraints, "critical,CA:TRUE");
         world_ext(x, issuer, NID_key_usage, "critical,keyCertSign,cRLSign");
         return;
