@@ -10,6 +10,8 @@
 #include "http/h2_budget.h"
 #include "http/h2_session.h"
 
+#define H2_ROOM_MIN 512 /* less is not worth another frame */
+
 struct h2_session {
     struct kr_conn conn; /* first: kr_conn and h2_session are one */
     struct kr_h2_config cfg;
@@ -52,6 +54,7 @@ struct h2_stream {
     struct kr_head trailers;
     uint32_t window;   /* what the stream's receive window is now */
     uint32_t grown;    /* how much of it came from the shared budget */
+    size_t owed;       /* consumed, not yet granted again */
     uint32_t consumed; /* since the window last grew or was measured */
     int64_t measured_ms;
     int64_t progress_ms; /* last time bytes of it were sent, or it had none */

@@ -15,7 +15,6 @@
 
 #define FRAME_BUFFER 16394 /* nghttp2's: 16 KiB, frame head, pad length */
 #define CONNECTION_WINDOW (16 << 20)
-#define ROOM_MIN 512
 #define TICK_MS 1000
 
 int kr_h2_shared_init(struct kr_h2_shared *sh, int64_t window_budget)
@@ -299,7 +298,7 @@ static size_t fill(void *user, uint8_t *out, size_t room)
     s->room = room;
     if (s->spill.n != 0)
         fill_spill(s);
-    while (s->room >= ROOM_MIN && (n = nghttp2_session_mem_send(s->ng, &p)) > 0)
+    while (s->room >= H2_ROOM_MIN && (n = nghttp2_session_mem_send(s->ng, &p)) > 0)
         copy_out(s, kr_bytes_of(p, (size_t)n));
     if (!s->closing && !nghttp2_session_want_read(s->ng) && !nghttp2_session_want_write(s->ng))
         terminate(s, NGHTTP2_NO_ERROR, s->why_rc != 0 ? s->why_rc : KR_EPROTO);

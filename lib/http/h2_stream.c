@@ -11,8 +11,11 @@
 #include "base/err.h"
 
 #define GROW_WITHIN_MS 250 /* a window that drained this fast may grow */
-#define GROW_FACTOR 4      /* few round trips to full size on long links */
+#define CREDIT_MIN 16384
+#define GROW_FACTOR 4 /* few round trips to full size on long links */
 #define MAX_FIELDS 1000
+#define FRAME_HEAD 9
+#define DATA_MIN 256 /* room below which a DATA frame is not begun */
 #define HEAD_ABUSE (1 << 20) /* bytes of one head after which it is an attack, not a mistake */
 
 static struct h2_stream *of(struct kr_exchange *ex)
@@ -98,11 +101,14 @@ static ssize_t on_read(nghttp2_session *ng, int32_t id, uint8_t *buf, size_t len
         return NGHTTP2_ERR_DEFERRED;
     all = st->ex.user_ops->available(st->ex.user, &end);
     n = all < length ? all : length;
-    if (room > 9 + 256 && n > room - 9) /* else it does not fit now and waits for the next run */
-        n = room - 9;
     if (n == 0 && !(end && all == 0)) {
         st->deferred = true;
         return NGHTTP2_ERR_DEFERRED;
+    }
+    if (n + FRAME_HEAD > room) { /* no frame is promised that the run cannot take */
+        if (room < DATA_MIN)
+            return NGHTTP2_ERR_PAUSE; /* the next run begins with it */
+        n = room - FRAME_HEAD;
     }
     *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
     if (end && n == all) {
@@ -125,8 +131,7 @@ int h2_on_send_data(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t *fr
     uint8_t *p = s->out;
 
     (void)ng, (void)framehd;
-    if (s->room < 9 + length)
-        return NGHTTP2_ERR_WOULDBLOCK;
+    KR_ASSERT(s->room >= FRAME_HEAD + length);
     if (is_gone(st) || (length != 0 && st->ex.user_ops->available(st->ex.user, &end) < length))
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     p[0] = (uint8_t)(length >> 16);
@@ -138,14 +143,16 @@ int h2_on_send_data(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t *fr
     p[6] = (uint8_t)(id >> 16);
     p[7] = (uint8_t)(id >> 8);
     p[8] = (uint8_t)id;
-    s->out += 9 + length;
-    s->room -= 9 + length;
+    s->out += FRAME_HEAD + length;
+    s->room -= FRAME_HEAD + length;
     st->progress_ms = s->cfg.sched->now_ms;
     if (s->cfg.abuse)
         kr_h2_budget_grant(&s->budget, KR_H2_WINDOW_UPDATE, 10);
     if (length != 0)
-        st->ex.user_ops->take(st->ex.user, p + 9, length);
-    return 0;
+        st->ex.user_ops->take(st->ex.user, p + FRAME_HEAD, length);
+    /* A frame is only begun where it fits: one that waits for room would look like nothing to send.
+     */
+    return s->room < H2_ROOM_MIN ? NGHTTP2_ERR_PAUSE : 0;
 }
 
 static int ex_send_head(struct kr_exchange *ex, const struct kr_head *head, bool end)
@@ -223,13 +230,28 @@ static void grow_window(struct h2_stream *st)
     st->window = want;
 }
 
+/* nghttp2 would return credit by halves of the window. Pieces never match those exactly, so that up
+ * to a half would be kept back all the time, and a long link be used by half. */
+static size_t credit_step(const struct h2_stream *st)
+{
+    size_t step = st->window / 8;
+
+    if (step < CREDIT_MIN)
+        step = CREDIT_MIN;
+    return step < st->window / 2 ? step : st->window / 2;
+}
+
 static void ex_consumed(struct kr_exchange *ex, size_t n)
 {
     struct h2_stream *st = of(ex);
     struct h2_session *s = st->s;
     int64_t now = s->cfg.sched->now_ms;
 
-    nghttp2_session_consume_stream(s->ng, st->id, n);
+    st->owed += n;
+    if (!ex->in_ended && st->owed >= credit_step(st)) {
+        nghttp2_submit_window_update(s->ng, NGHTTP2_FLAG_NONE, st->id, (int32_t)st->owed);
+        st->owed = 0;
+    }
     st->consumed += (uint32_t)n;
     if (st->consumed >= st->window / 2) {
         if (now - st->measured_ms <= GROW_WITHIN_MS && !ex->in_ended)
