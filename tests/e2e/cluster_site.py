@@ -87,19 +87,14 @@ class Site:
                                        hub)
         return kubectl.Kubectl(path or kubectl.newest(), config, home)
 
-    def kubectl_named(self, path=None, user="admin"):
-        """kubectl whose server is the cluster's own name, without a prefix."""
+    def kubectl_named(self, proxy, path=None, user="admin"):
+        """kubectl whose server is the cluster's own name, without a prefix. The name is in
+        no DNS here, so a CONNECT proxy takes it to the hub."""
         home = os.path.join(self.folder, self.unique("kn"))
         os.makedirs(home)
-        server = f"https://127.0.0.1:{self.world.hub.api[1]}"
+        server = f"https://{self.server_name}:{self.world.hub.api[1]}"
         config = self.world.kubeconfig(os.path.join(home, "config"), self.cluster, user,
-                                       server=server)
-        import yaml
-        from backends import write_yaml
-        with open(config, encoding="utf-8") as file:
-            content = yaml.safe_load(file)
-        content["clusters"][0]["cluster"]["tls-server-name"] = self.server_name
-        write_yaml(config, content)
+                                       server=server, proxy=proxy.url)
         return kubectl.Kubectl(path or kubectl.newest(), config, home)
 
     def kubectl_direct(self, path=None, user="admin", groups=()):

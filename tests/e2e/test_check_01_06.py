@@ -6,7 +6,7 @@ import re
 import pytest
 
 import kubectl
-from backends import write_yaml
+from connectproxy import ConnectProxy
 from oracle import assert_same, same_text
 
 DISCOVERY = ("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
@@ -47,7 +47,23 @@ def test_check_02_raw_livez_old_kubectl_drops_the_prefix(fake, minor):
 def test_check_02_raw_livez_on_the_clusters_own_name_reaches_it(fake, minor):
     program = kubectl.need(minor)
     fake.api.script("/livez", lambda x: x.respond(200, b"cluster", content_type="text/plain"))
-    assert fake.kubectl_named(program).ok("get", "--raw", "/livez") == "cluster"
+    proxy = ConnectProxy(fake.world.hub.api)
+    try:
+        assert fake.kubectl_named(proxy, program).ok("get", "--raw", "/livez") == "cluster"
+        assert proxy.asked_for()[0].startswith("f1.hub.test:")
+    finally:
+        proxy.close()
+
+
+def test_check_02_the_clusters_own_name_over_h1_and_h2(fake):
+    fake.api.script("/livez", lambda x: x.respond(200, b"cluster", content_type="text/plain"))
+    for make in (fake.world.client, fake.world.h1):
+        with make(server_name=fake.server_name) as client:
+            assert client.get("/livez").body == b"cluster"
+        with make(server_name="nosuch.hub.test") as client:
+            assert client.get("/livez").status in (403, 421)
+        with make(server_name="hub.test") as client:
+            assert client.get("/livez").body != b"cluster"
 
 
 def test_check_02_raw_livez_new_kubectl_keeps_the_prefix(fake):

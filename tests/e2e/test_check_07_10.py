@@ -39,6 +39,8 @@ def test_check_07_a_list_in_every_form_is_byte_equal(site, pods, kind):
         direct, relayed = site.both("GET", pods, [("accept", ACCEPTS[kind])])
         if direct.body == relayed.body or kind != "table":
             break
+    if direct.status == 406 and not site.backend.is_real:
+        pytest.skip(f"{site.backend.name} does not speak {kind}")
     assert direct.status == 200
     assert_same(direct, relayed)
 

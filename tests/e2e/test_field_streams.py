@@ -253,30 +253,47 @@ def test_field_F043_foreign_html_passes_as_it_is(fake):
     assert answer.get("content-type") == "text/html"
 
 
-def hub_errors(site):
-    """(name, answer) of each error that the hub or the agent makes by itself."""
-    relay, p = site.relay(), site.prefix
-    yield "unknown cluster", relay.get("/clusters/nope/api/v1/pods")
-    yield "bad path", relay.get(p + "/api/v1/namespaces/../x")
-    yield "no prefix", relay.get("/api/v1/pods")
-    yield "impersonation", relay.get(p + "/api/v1/pods", [("impersonate-user", "x")])
-    yield "head too large", relay.get(p + "/api/v1/pods", [("x-a", "a" * 62_000)])
-    yield "deadline", relay.get(p + "/api/v1/hang?timeout=1s")
-    yield "body too large", relay.request("POST", p + MAPS, [JSON],
-                                          b"x" * (3 * 2**20 + 128 * 1024))
+def hub_errors(site, accept):
+    """(name, Stream) of each error that the hub or the agent makes by itself."""
+    relay, p, kind = site.relay(), site.prefix, ("accept", accept)
+    yield "deadline", relay.start("GET", p + "/api/v1/hang?timeout=1s", [kind])
+    yield "unknown cluster", relay.start("GET", "/clusters/nope/api/v1/pods", [kind])
+    yield "bad path", relay.start("GET", p + "/api/v1/namespaces/../x", [kind])
+    yield "no prefix", relay.start("GET", "/api/v1/pods", [kind])
+    yield "impersonation", relay.start("GET", p + "/api/v1/pods",
+                                       [kind, ("impersonate-user", "x")])
+    yield "field too large", relay.start("GET", p + "/api/v1/pods", [kind, ("x-a", "a" * 62_000)])
+    yield "path too long", relay.start("GET", p + "/api/v1/pods?x=" + "a" * 62_000, [kind])
 
 
-@pytest.mark.parametrize("accept", ["application/json", "application/yaml", "*/*",
-                                    "application/vnd.kubernetes.protobuf", "text/html"])
-def test_field_F043_every_error_of_ours_is_a_status(fake, accept):
+ACCEPTS = ["application/json", "application/yaml", "*/*", "text/html",
+           "application/vnd.kubernetes.protobuf",
+           "application/json;as=Table;v=v1;g=meta.k8s.io"]
+
+
+def test_field_F043_every_error_of_ours_is_a_status(fake):
     fake.api.script("/api/v1/hang", lambda x: x.hold())
-    fake.api.script(MAPS, lambda x: (x.body(), x.respond(201, {})))
-    for name, answer in hub_errors(fake):
+    asked = [(name, stream) for accept in ACCEPTS for name, stream in hub_errors(fake, accept)]
+    for name, stream in asked:
+        answer = stream.answer()
         status = status_of(answer)
         assert answer.status == status["code"] >= 400, (name, answer)
         assert answer.get("content-type") == "application/json", name
         assert status["message"] and status["reason"], (name, status)
         assert [w for w in answer.all("warning") if w.startswith("299 ")], (name, answer)
+
+
+def test_field_F043_a_body_over_the_hubs_limit_is_413(fake):
+    """The API server's own limit is 3 MiB and wins; the hub's lies a little above it."""
+    fake.api.script(MAPS, lambda x: (x.body(), x.respond(201, {})))
+    body = b"x" * (3 * 2**20 + 128 * 1024)
+    answer = fake.ask("POST", MAPS, [JSON, ("content-length", str(len(body)))], body)
+    assert answer.status == 413 and status_of(answer)["reason"] == "RequestEntityTooLarge"
+    answer = fake.ask("POST", MAPS, [JSON], body)
+    assert answer.status == 413 and status_of(answer)["code"] == 413
+    proxied = "/api/v1/namespaces/d/services/web/proxy/upload"
+    fake.api.script(proxied, lambda x: x.respond(200, {"n": len(x.body())}))
+    assert fake.ask("POST", proxied, [JSON], body).json()["n"] == len(body)
 
 
 def test_field_F043_the_api_server_down_is_named(lone_fake):

@@ -467,3 +467,33 @@ def test_check_30_pings_are_answered_while_a_download_stalls(fake):
         for _ in range(3):
             assert client.ping() < scaled(1)
         stream.reset()
+
+
+def test_process_an_agent_leaves_through_a_connect_proxy(world):
+    from connectproxy import ConnectProxy
+
+    world.start_hub()
+    fake = FakeBackend(str(world.folder / "fake"))
+    install(fake.api)
+    proxy = ConnectProxy()
+    site = Site(world, fake, "f1", world.folder / "f1",
+                proxy=proxy.url.replace("//", "//user:p%40ss@"))
+    assert site.ask("GET", "/api/v1/x").status == 200
+    assert world.hub.agent_address in proxy.asked_for()
+    assert b"proxy-authorization: basic dxnlcjpwqhnz" in proxy.heads[0].lower()
+    proxy.close()
+    fake.close()
+
+
+def test_process_a_proxy_that_refuses_is_named_in_the_log(world):
+    from connectproxy import ConnectProxy
+
+    world.start_hub()
+    fake = FakeBackend(str(world.folder / "fake"))
+    proxy = ConnectProxy(answer=b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+    agent = world.start_agent("f1", fake.kubeconfig(world.folder / "kc"), wait=False,
+                              proxy=proxy.url)
+    agent.wait_line(r"level=warn.*407", 15)
+    assert agent.alive
+    proxy.close()
+    fake.close()

@@ -197,11 +197,15 @@ class World:
         self.clients.append(client)
         return client
 
-    def kubeconfig(self, path, cluster, user="admin", groups=(), hub=None, server=None):
+    def kubeconfig(self, path, cluster, user="admin", groups=(), hub=None, server=None,
+                   proxy=None):
         """For kubectl: the path form by default, or any server URL."""
         pair = self.user(user, groups)
         server = server or f"{(hub or self.hub).url}/clusters/{cluster}"
-        return write_yaml(path, kubeconfig_of(server, self.ca, pair.crt, pair.key))
+        content = kubeconfig_of(server, self.ca, pair.crt, pair.key)
+        if proxy:
+            content["clusters"][0]["cluster"]["proxy-url"] = proxy
+        return write_yaml(path, content)
 
     def wait_cluster(self, cluster, timeout=30, hub=None):
         """Until the cluster's own API server, not the hub, gives the answer."""
