@@ -6,6 +6,7 @@ import re
 import pytest
 
 import kubectl
+from cluster_site import pod
 from connectproxy import ConnectProxy
 from oracle import assert_same, same_text
 
@@ -164,3 +165,17 @@ def test_field_F042_kubectl_prints_the_same_text(site, args):
     direct, relayed = site.kubectl_direct().run(*args), site.kubectl().run(*args)
     assert relayed.code == direct.code
     assert same_text(direct.out, relayed.out) and same_text(direct.err, relayed.err)
+
+
+def test_field_F042_kubectl_logs_prints_the_same_text(site):
+    """The real server has no kubelet here and refuses: that text must be the same too."""
+    pods = site.ask_direct("GET", "/api/v1/pods?limit=1").json()["items"]
+    if not pods:
+        space = site.namespace()
+        site.create(f"/api/v1/namespaces/{space}/pods", pod("p"))
+        pods = site.ask_direct("GET", "/api/v1/pods?limit=1").json()["items"]
+    meta = pods[0]["metadata"]
+    for more in ((), ("--tail=3",), ("-c", "no-such-container")):
+        args = ("-n", meta["namespace"], "logs", meta["name"], *more)
+        direct, relayed = site.kubectl_direct().run(*args), site.kubectl().run(*args)
+        assert (relayed.code, relayed.out, relayed.err) == (direct.code, direct.out, direct.err)

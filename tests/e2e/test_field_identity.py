@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+import kubectl
 import testpki
 from backends import kubeconfig_of, write_yaml
 from clock import wait_until
@@ -62,6 +63,20 @@ def test_field_F011_impersonation_without_the_right_is_403(fake, header, method)
     with fake.world.h1("alice") as client:
         assert client.request(method, fake.prefix + SECRETS, [header]).status == 403
     assert not fake.api.seen(lambda x: x.path == SECRETS)
+
+
+@pytest.mark.parametrize("minor", [27, 33])
+def test_field_F012_kubectl_as_somebody_else_is_refused_on_every_verb(fake, minor):
+    import fakekube
+
+    program = kubectl.need(minor)
+    fakekube.install(fake.api)
+    tool = fake.kubectl(program, "alice")
+    for args in (("get", "pods"), ("delete", "pod", "p"), ("auth", "can-i", "create", "pods")):
+        result = tool.run("--as=system:serviceaccount:d:sa", *args)
+        assert result.code == 1, result
+        assert "impersonat" in (result.out + result.err).lower(), result
+    assert not fake.api.seen(lambda x: x.path != "/readyz")
 
 
 def test_field_F011_a_header_name_with_a_space_is_400(fake):

@@ -497,3 +497,63 @@ def test_process_a_proxy_that_refuses_is_named_in_the_log(world):
     assert agent.alive
     proxy.close()
     fake.close()
+
+
+def test_process_two_agents_of_one_cluster_stand_in_for_each_other(ready):
+    second = ready.world.start_agent("f1", ready.agent_kubeconfig, instance="b", name="agent-b")
+    second.wait_line("event=tunnel-up")
+    watches = [ready.start("GET", WATCH).wait_bytes(1) for _ in range(10)]
+    ready.agent.kill()
+    codes = [ready.ask("GET", "/api/v1/x").status for _ in range(50)]
+    assert set(codes) == {200}, codes  # held at most, never refused
+    for stream in watches:
+        if not stream.ended and stream.reset_code is None:
+            stream.reset()
+    second.kill()
+    assert {s.reset_code for s in watches} == {None}
+
+
+def test_process_sighup_of_the_agent_takes_a_new_certificate(ready):
+    """Seen from outside: the next connection shows the instance of the new certificate."""
+    import shutil
+    import yaml
+
+    watch = ready.start("GET", WATCH).wait_bytes(1)
+    with open(ready.agent.config_path, encoding="utf-8") as file:
+        config = yaml.safe_load(file)
+    fresh = ready.world.issue_agent("f1", "renewed")
+    for new, old in ((fresh.key, config["keyFile"]), (fresh.crt, config["certFile"])):
+        shutil.copy(new, old + ".new")
+        shutil.move(old + ".new", old)
+    mark = ready.agent.mark()
+    ready.agent.signal(signal.SIGHUP)
+    ready.agent.wait_line(r"event=\S*reload", 10, after=mark)
+    assert watch.reset_code is None and not watch.ended
+    assert ready.ask("GET", "/api/v1/x").status == 200
+    ready.world.hub.kill()
+    fresh_hub = ready.world.restart_hub(ready.world.hub)
+    fresh_hub.wait_line(r"event=tunnel-up.*instance=renewed", 30)
+
+
+def test_process_overload_is_429_and_passes(world):
+    world.start_hub(maxRequests=16)
+    fake = FakeBackend(str(world.folder / "fake"))
+    install(fake.api)
+    site = Site(world, fake, "f1", world.folder / "f1")
+    streams = [site.start("GET", "/api/v1/hang") for _ in range(40)]
+    refused = []
+    for stream in streams[16:]:
+        if stream.wait_finish(10) == "reset":
+            assert stream.reset_code == 7  # REFUSED_STREAM: nothing was done
+        else:
+            answer = stream.answer()
+            assert answer.status == 429 and 1 <= int(answer.get("retry-after")) <= 32
+            assert status_of(answer)["reason"] == "TooManyRequests"
+        refused.append(stream)
+    assert len(refused) == 24
+    fake.api.wait_request(lambda x: x.path == "/api/v1/hang", count=16)
+    assert len(fake.api.seen(lambda x: x.path == "/api/v1/hang")) == 16
+    for stream in streams[:16]:
+        stream.reset()
+    wait_until(lambda: site.ask("GET", "/api/v1/x").status == 200, 5, "room again")
+    fake.close()

@@ -451,7 +451,8 @@ class H1Connection(Connection):
 class FakeApi:
     """The server. `context` is an ssl.SSLContext for servers without ALPN set."""
 
-    def __init__(self, context, protocols=("h2", "http/1.1"), window=1 << 20, max_streams=1000):
+    def __init__(self, context, protocols=("h2", "http/1.1"), window=1 << 20, max_streams=1000,
+                 port=0):
         self.window = window
         self.max_streams = max_streams
         self.consume = True
@@ -463,7 +464,7 @@ class FakeApi:
         self.cond = threading.Condition()
         context.set_alpn_protocols(list(protocols))
         self.context = context
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.listener = socket.create_server(("127.0.0.1", port), backlog=512)
         self.address = self.listener.getsockname()
         threading.Thread(target=self._accept, daemon=True).start()
 
