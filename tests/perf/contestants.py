@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import subprocess
+import urllib.request
 
 from measure import family
 from world import HERE, BenchError, free_port, run, wait_for
@@ -217,6 +218,7 @@ class Hub:
             f"adminListen: 127.0.0.1:{self.admin}\ncaFile: {programs.pki / 'ca.crt'}\n"
             f"certFile: {programs.pki / 'hub-hub-1.crt'}\n"
             f"keyFile: {programs.pki / 'hub-hub-1.key'}\nworkers: 1\nlogLevel: warn\n"
+            "drainDelay: 0s\ndrainTimeout: 1s\n"
         )
         self.process = setup.world.spawn(self.name, [programs.hub, "--config", conf])
         setup.world.wait_listening(self.process, self.api)
@@ -231,14 +233,15 @@ class Hub:
             f"hubs:\n- 127.0.0.1:{self.dial_port}\ncaFile: {self.programs.pki / 'ca.crt'}\n"
             f"certFile: {cert}\nkeyFile: {cert.with_suffix('.key')}\n"
             f"kubeconfig: {kubeconfig}\nlanes: {lanes}\nlogLevel: warn\n"
+            f"adminListen: 127.0.0.1:{free_port()}\ndrainTimeout: 1s\n"
         )
         return self.setup.world.spawn(name, [self.programs.agent, "--config", conf])
 
     def tunnels(self):
-        """Connections of agents that the hub has accepted, as the kernel counts them."""
-        local = f"0100007F:{self.tunnel:04X}"
-        rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()]
-        return sum(1 for r in rows if r[1] == local and r[3] == "01")
+        """Tunnels that are attached, as the hub counts them."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=10) as r:
+            lines = r.read().decode().splitlines()
+        return sum(int(x.split()[-1]) for x in lines if x.startswith("kuberelay_hub_tunnels{"))
 
     def target(self, agent, cluster="c1"):
         bundle = self.setup.world.dir / "bundle.crt"

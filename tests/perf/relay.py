@@ -11,10 +11,11 @@ import argparse
 import dataclasses
 import subprocess
 import sys
+import time
 
 import contestants
 from contestants import WINDOW, Hub, Programs, Setup
-from measure import load_arguments, memory_kib, run_load
+from measure import cpu_ns, load_arguments, memory_kib, run_load
 from report import Report
 from world import BenchError, World, find_helpers, make_pki, stop, wait_for
 
@@ -23,6 +24,7 @@ WATCHES = 1000
 WATCH_CONNECTIONS = 4
 TUNNEL_AGENTS = 50
 TUNNEL_LANES = 20
+IDLE_SECONDS = 12
 
 
 @dataclasses.dataclass
@@ -48,10 +50,10 @@ CASES = [
 
 
 class Bench:
-    def __init__(self, args, world):
+    def __init__(self, args, world, report):
         self.args = args
         self.world = world
-        self.report = Report()
+        self.report = report
         self.tools = find_helpers(world, args.bin)
         self.pki = make_pki(world)
         self.programs = None
@@ -169,8 +171,12 @@ class Bench:
             agents.append(hub.start_agent(f"t{i}", TUNNEL_LANES))
         count = TUNNEL_AGENTS * TUNNEL_LANES
         wait_for("all tunnels", lambda: hub.tunnels() == count + TUNNEL_LANES, 60)
+        used = cpu_ns([hub.process.pid])
+        time.sleep(IDLE_SECONDS)  # heartbeats and PINGs go round
+        used = cpu_ns([hub.process.pid]) - used
         grown = memory_kib([hub.process.pid], "VmRSS") - before
         self.report.add("hub.kib_per_tunnel", grown / count, "KiB")
+        self.report.add("hub.cpu_1000_idle_tunnels", used / 1e6 / IDLE_SECONDS, "ms/s")
         for process in [*agents, hub.process]:
             stop(process)
         print("tunnels: done", file=sys.stderr)
@@ -185,7 +191,6 @@ class Bench:
         if "tunnels" in self.args.memory and self.programs:
             self.tunnels(port)
         stop(origin)
-        self.report.finish()
 
 
 def parse_arguments():
@@ -210,17 +215,19 @@ def parse_arguments():
 
 def main():
     args = parse_arguments()
+    report = Report()
+    failed = False
     try:
         with World(args.keep) as world:
-            bench = Bench(args, world)
-            bench.run()
+            Bench(args, world, report).run()
     except BenchError as e:
         print(f"bench relay: {e}", file=sys.stderr)
-        return 1
-    bench.report.print_all()
-    if args.json:
-        bench.report.write_json(args.json)
-    return 0
+        failed = True
+    report.finish()
+    report.print_all()  # what was measured before a failure, too
+    if args.json and not failed:
+        report.write_json(args.json)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

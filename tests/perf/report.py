@@ -90,9 +90,9 @@ class Report:
     def print_all(self):
         for case in self.rounds:
             self.print_case(case)
-        print("\nmemory")
+        print("\nmemory, and CPU while idle")
         for name, (value, unit, _) in self.values.items():
-            if "mib" in name or "kib" in name:
+            if "mib" in name or "kib" in name or "idle" in name:
                 print(f"  {name:44} {number(value):>9} {unit}")
         self.print_goals()
 
