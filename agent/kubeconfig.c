@@ -35,7 +35,6 @@ static int parse_server(struct agent_kubeconfig *k, const char *server, struct k
             return kr_note_set(why, KR_EINVAL, "server: bad address: %s", server);
         k->host = kr_bytes_dup(kr_bytes_of(host.p + 1, colon - 1));
         host = kr_bytes_skip(host, colon + 1);
-        colon = 0;
     } else {
         colon = kr_bytes_find(host, ':');
         k->host = kr_bytes_dup(kr_bytes_of(host.p, colon));

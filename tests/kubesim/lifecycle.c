@@ -74,7 +74,7 @@ void sim_lifecycle_finish_later(struct sim_cluster *c, int kind, const char *key
     if (d == NULL)
         return;
     *d = (struct due){.at_ms = c->sched->now_ms + SIM_FINISH_MS, .kind = kind};
-    strcpy(d->key, key);
+    memcpy(d->key, key, strlen(key) + 1);
     if (c->due_timer.fire == NULL)
         kr_timer_init(&c->due_timer, on_due);
     kr_list_append(&c->dues, &d->link);

@@ -113,7 +113,7 @@ static int set_values(struct sim_term *t, const char *p, size_t n)
             free(out);
             return KR_ENOMEM;
         }
-        strcpy(out + used, one);
+        memcpy(out + used, one, strlen(one) + 1);
         used += strlen(one) + 1;
         t->n_values++;
         free(one);

@@ -97,7 +97,7 @@ static struct sim_obj *obj_new(const char *key)
     struct sim_obj *o = calloc(1, sizeof *o + strlen(key) + 1);
 
     if (o != NULL)
-        strcpy(o->key, key);
+        memcpy(o->key, key, strlen(key) + 1);
     return o;
 }
 
