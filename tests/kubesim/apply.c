@@ -92,6 +92,12 @@ static int check(struct sim_call *call, struct json_object *applied)
                          "Required value: is required for apply patch");
         return KR_EINVAL;
     }
+    if (sim_json_is_object(applied) && (sim_json_str(applied, "kind")[0] == '\0' ||
+                                        sim_json_str(applied, "apiVersion")[0] == '\0')) {
+        sim_fail_bad_request(call->out, "invalid object type: /, Kind=%s",
+                             sim_json_str(applied, "kind"));
+        return KR_EINVAL;
+    }
     if (sim_object_check(call, applied) != 0)
         return KR_EINVAL;
     name = sim_json_str(applied, "metadata.name");

@@ -78,6 +78,22 @@ static size_t subs_of(const struct sim_kind *k, struct sub out[4])
     return n;
 }
 
+/* The next kind of a group by name, after the one called `after` ("" : the first). */
+static const struct sim_kind *next_kind(struct kr_bytes group, struct kr_bytes version,
+                                        const char *after)
+{
+    const struct sim_kind *best = NULL;
+
+    for (size_t i = 0; i < sim_kind_count; i++) {
+        const struct sim_kind *k = &sim_kinds[i];
+
+        if (kr_bytes_is(group, k->group) && kr_bytes_is(version, k->version) &&
+            strcmp(k->plural, after) > 0 && (best == NULL || strcmp(k->plural, best->plural) < 0))
+            best = k;
+    }
+    return best;
+}
+
 /* ---- the aggregated form */
 
 static void print_response_kind(const char *group, const char *version, const char *kind,
@@ -116,13 +132,10 @@ static void print_aggregated(const struct sim_kind *k, struct kr_buf *out)
     kr_buf_append_str(out, n != 0 ? "]}" : "}");
 }
 
-static bool same_group(const struct sim_kind *a, const struct sim_kind *b)
-{
-    return strcmp(a->group, b->group) == 0 && strcmp(a->version, b->version) == 0;
-}
-
 static void print_group(const struct sim_kind *first, struct kr_buf *out)
 {
+    struct kr_bytes group = kr_bytes_str(first->group), version = kr_bytes_str(first->version);
+    const struct sim_kind *k;
     bool comma = false;
 
     if (first->group[0] != '\0')
@@ -131,13 +144,11 @@ static void print_group(const struct sim_kind *first, struct kr_buf *out)
     else
         kr_buf_append_str(out, "{\"metadata\":{\"creationTimestamp\":null}");
     kr_buf_printf(out, ",\"versions\":[{\"version\":\"%s\",\"resources\":[", first->version);
-    for (size_t i = 0; i < sim_kind_count; i++) {
-        if (!same_group(&sim_kinds[i], first))
-            continue;
+    for (k = next_kind(group, version, ""); k != NULL; k = next_kind(group, version, k->plural)) {
         if (comma)
             kr_buf_append_str(out, ",");
         comma = true;
-        print_aggregated(&sim_kinds[i], out);
+        print_aggregated(k, out);
     }
     kr_buf_append_str(out, "],\"freshness\":\"Current\"}]}");
 }
@@ -237,31 +248,32 @@ static void print_legacy(const struct sim_kind *k, struct kr_buf *out)
         kr_buf_append_str(out, "]");
     }
     kr_buf_append_str(out, "}");
-    for (size_t i = 0; i < n; i++)
-        kr_buf_printf(out,
-                      ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,\"group\":"
-                      "\"%s\",\"version\":\"%s\",\"kind\":\"%s\",\"verbs\":[%s]}",
-                      k->plural, subs[i].name, scope, subs[i].group, subs[i].version, subs[i].kind,
-                      subs[i].verbs);
+    for (size_t i = 0; i < n; i++) {
+        kr_buf_printf(out, ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,",
+                      k->plural, subs[i].name, scope);
+        if (strcmp(subs[i].group, k->group) != 0)
+            kr_buf_printf(out, "\"group\":\"%s\",\"version\":\"%s\",", subs[i].group,
+                          subs[i].version);
+        kr_buf_printf(out, "\"kind\":\"%s\",\"verbs\":[%s]}", subs[i].kind, subs[i].verbs);
+    }
 }
 
 static void answer_resources(struct sim_call *call, struct kr_bytes group, struct kr_bytes version)
 {
     struct kr_buf *out = &call->out->body;
+    const struct sim_kind *k;
     bool comma = false;
 
     kr_buf_printf(out,
-                  "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\",\"groupVersion\":"
-                  "\"%.*s%s%.*s\",\"resources\":[",
-                  (int)group.n, (const char *)group.p, group.n != 0 ? "/" : "", (int)version.n,
-                  (const char *)version.p);
-    for (size_t i = 0; i < sim_kind_count; i++) {
-        if (!kr_bytes_is(group, sim_kinds[i].group) || !kr_bytes_is(version, sim_kinds[i].version))
-            continue;
+                  "{\"kind\":\"APIResourceList\",%s\"groupVersion\":\"%.*s%s%.*s\","
+                  "\"resources\":[",
+                  group.n != 0 ? "\"apiVersion\":\"v1\"," : "", (int)group.n, (const char *)group.p,
+                  group.n != 0 ? "/" : "", (int)version.n, (const char *)version.p);
+    for (k = next_kind(group, version, ""); k != NULL; k = next_kind(group, version, k->plural)) {
         if (comma)
             kr_buf_append_str(out, ",");
         comma = true;
-        print_legacy(&sim_kinds[i], out);
+        print_legacy(k, out);
     }
     kr_buf_append_str(out, "]}\n");
 }

@@ -267,16 +267,16 @@ void sim_fields_own(struct sim_call *call, struct json_object *v, const char *ma
     struct json_object *all = entries_of(v), *e;
     char api[64], when[32];
 
-    if (!sim_json_is_array(all)) {
-        all = json_object_new_array();
-        sim_json_set(sim_json_child(v, "metadata"), "managedFields", all);
-    }
     e = sim_fields_entry(v, manager, op, sub_of(call));
     if (is_leaf(set)) {
         if (e != NULL)
             remove_item(all, e);
         json_object_put(set);
         return;
+    }
+    if (!sim_json_is_array(all)) {
+        all = json_object_new_array();
+        sim_json_set(sim_json_child(v, "metadata"), "managedFields", all);
     }
     if (e == NULL) {
         e = json_object_new_object();

@@ -118,7 +118,7 @@ bool sim_api_misc(struct sim_call *call, struct kr_bytes path)
         struct kr_bytes rest = kr_bytes_skip(path, path.n != 0);
 
         if (kr_bytes_eq(rest, name) ||
-            (kr_bytes_starts(rest, name) && rest.n > name.n && rest.p[name.n] == '/')) {
+            (kr_bytes_starts(rest, name) && kr_bytes_is(kr_bytes_skip(rest, name.n), "/ping"))) {
             answer_health(call, health[i]);
             return true;
         }

@@ -378,6 +378,10 @@ void sim_object_create(struct sim_call *call, struct json_object *v, enum sim_ma
         json_object_put(v);
         return;
     }
+    if (sim_object_validate(call, v) != 0) {
+        json_object_put(v);
+        return;
+    }
     new_metadata(call, v);
     if (how != SIM_MANAGE_NONE)
         sim_fields_record(call, NULL, v, how);
@@ -487,7 +491,7 @@ void sim_object_replace(struct sim_call *call, struct json_object *old, struct j
                                        "generateName", "resourceVersion"};
     bool same;
 
-    if (check_version(call, old, v) != 0) {
+    if (check_version(call, old, v) != 0 || sim_object_validate(call, v) != 0) {
         json_object_put(v);
         return;
     }

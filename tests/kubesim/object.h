@@ -12,6 +12,8 @@ struct json_object *sim_object_read(struct sim_call *call);
 int sim_object_check(struct sim_call *call, struct json_object *v);
 /* 0 or the answer (422): a name that the API server would not take. */
 int sim_object_check_name(struct sim_call *call, const char *name);
+/* 0 or the answer (400, 422): unknown fields, labels, empty pods; validate.c. */
+int sim_object_validate(struct sim_call *call, struct json_object *v);
 /* Defaults of the kinds that need some to look right. */
 void sim_object_defaults(struct sim_call *call, struct json_object *v);
 /* The keys in the order of the API server: kind, apiVersion, metadata, spec, status, others last.

@@ -47,7 +47,8 @@ static bool check_numbers(struct sim_call *call)
     return true;
 }
 
-static bool check_dry_run(struct sim_call *call)
+/* The options of a write, as their failures name them. */
+static const struct sim_kind *options_of(const struct sim_call *call)
 {
     static const struct {
         const char *method;
@@ -58,20 +59,41 @@ static bool check_dry_run(struct sim_call *call)
         {"PATCH", {"meta.k8s.io", "v1", "", "", "PatchOptions", "", "", 0}},
         {"DELETE", {"meta.k8s.io", "v1", "", "", "DeleteOptions", "", "", 0}},
     };
-    const char *value = sim_param(&call->q, "dryRun");
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (kr_bytes_is(call->req->method, rows[i].method))
+            return &rows[i].options;
+    return NULL;
+}
+
+static bool refuse_option(struct sim_call *call, const char *field, const char *message)
+{
+    sim_fail_invalid(call->out, options_of(call), "", "FieldValueNotSupported", field, message);
+    return false;
+}
+
+static bool check_write_options(struct sim_call *call)
+{
+    static const char *const levels[] = {"", "Ignore", "Warn", "Strict"};
+    const char *dry = sim_param_or(&call->q, "dryRun", "");
+    const char *validation = sim_param_or(&call->q, "fieldValidation", "");
     char message[256];
 
-    if (value == NULL || *value == '\0' || strcmp(value, "All") == 0)
+    if (options_of(call) == NULL)
         return true;
+    if (dry[0] != '\0' && strcmp(dry, "All") != 0) {
+        snprintf(message, sizeof message,
+                 "Unsupported value: []string{\"%.100s\"}: supported values: \"All\"", dry);
+        return refuse_option(call, "dryRun", message);
+    }
+    for (size_t i = 0; i < 4; i++)
+        if (strcmp(validation, levels[i]) == 0)
+            return true;
     snprintf(message, sizeof message,
-             "Unsupported value: []string{\"%.100s\"}: supported values: \"All\"", value);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (kr_bytes_is(call->req->method, rows[i].method)) {
-            sim_fail_invalid(call->out, &rows[i].options, "", "FieldValueNotSupported", "dryRun",
-                             message);
-            return false;
-        }
-    return true;
+             "Unsupported value: \"%.100s\": supported values: \"\", \"Ignore\", \"Strict\", "
+             "\"Warn\"",
+             validation);
+    return refuse_option(call, "fieldValidation", message);
 }
 
 bool sim_check_params(struct sim_call *call)
@@ -85,5 +107,5 @@ bool sim_check_params(struct sim_call *call)
                              timeout);
         return false;
     }
-    return check_numbers(call) && check_dry_run(call);
+    return check_numbers(call) && check_write_options(call);
 }

@@ -185,6 +185,8 @@ static int parse_label_term(struct sim_selector *s, const char *p, size_t n)
         if (at == NULL)
             continue;
         skip = (size_t)(at - p) + strlen(ops[i].text);
+        if (memchr(p + skip, '=', n - skip) != NULL)
+            return KR_EINVAL;
         t = new_term(s, ops[i].op, p, (size_t)(at - p));
         return t == NULL ? KR_ENOMEM : set_values(t, p + skip, n - skip);
     }

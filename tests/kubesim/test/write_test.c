@@ -64,6 +64,11 @@ static void test_create_when_wrong_says_so_as_the_api_server_does(void **state)
         {"/api/v1/namespaces/nope/configmaps", JSON, "{\"metadata\":{\"name\":\"a\"}}", 404,
          "NotFound"},
         {"/api/v1/configmaps", JSON, "{\"metadata\":{\"name\":\"a\"}}", 405, "MethodNotAllowed"},
+        {MAPS "?fieldValidation=Strict", JSON, "{\"metadata\":{\"name\":\"a\"},\"dta\":{}}", 400,
+         "BadRequest"},
+        {MAPS, JSON, "{\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"a b\"}}}", 422, "Invalid"},
+        {"/api/v1/namespaces/default/pods", JSON, "{\"metadata\":{\"name\":\"a\"},\"spec\":{}}",
+         422, "Invalid"},
         {MAPS "?dryRun=some", JSON, "{\"metadata\":{\"name\":\"a\"}}", 422, "Invalid"},
     };
     struct fixture *f = *state;
@@ -235,9 +240,11 @@ static void test_apply_takes_back_what_it_no_longer_says(void **state)
     struct fixture *f = *state;
 
     assert_int_equal(
-        ask(f, "PATCH", MAPS "/a?fieldManager=m", APPLY, "{\"data\":{\"x\":\"1\",\"y\":\"1\"}}"),
+        ask(f, "PATCH", MAPS "/a?fieldManager=m", APPLY,
+            "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"x\":\"1\",\"y\":\"1\"}}"),
         201);
-    assert_int_equal(ask(f, "PATCH", MAPS "/a?fieldManager=m", APPLY, "{\"data\":{\"x\":\"2\"}}"),
+    assert_int_equal(ask(f, "PATCH", MAPS "/a?fieldManager=m", APPLY,
+                         "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"x\":\"2\"}}"),
                      200);
     assert_string_equal(str(f, "data.x"), "2");
     assert_null(sim_json_at(f->v, "data.y"));
@@ -248,19 +255,22 @@ static void test_apply_over_another_manager_is_a_conflict_unless_forced(void **s
     struct fixture *f = *state;
 
     assert_int_equal(
-        ask(f, "PATCH", MAPS "/a?fieldManager=m", APPLY, "{\"data\":{\"x\":\"1\",\"y\":\"1\"}}"),
+        ask(f, "PATCH", MAPS "/a?fieldManager=m", APPLY,
+            "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"x\":\"1\",\"y\":\"1\"}}"),
         201);
     /* The same value is shared, another one is refused. */
-    assert_int_equal(ask(f, "PATCH", MAPS "/a?fieldManager=n", APPLY, "{\"data\":{\"x\":\"1\"}}"),
+    assert_int_equal(ask(f, "PATCH", MAPS "/a?fieldManager=n", APPLY,
+                         "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"x\":\"1\"}}"),
                      200);
-    assert_int_equal(ask(f, "PATCH", MAPS "/a?fieldManager=n", APPLY, "{\"data\":{\"x\":\"2\"}}"),
+    assert_int_equal(ask(f, "PATCH", MAPS "/a?fieldManager=n", APPLY,
+                         "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"x\":\"2\"}}"),
                      409);
     assert_string_equal(
         sim_json_str(json_object_array_get_idx(sim_json_at(f->v, "details.causes"), 0), "field"),
         ".data.x");
-    assert_int_equal(
-        ask(f, "PATCH", MAPS "/a?fieldManager=n&force=true", APPLY, "{\"data\":{\"x\":\"2\"}}"),
-        200);
+    assert_int_equal(ask(f, "PATCH", MAPS "/a?fieldManager=n&force=true", APPLY,
+                         "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"x\":\"2\"}}"),
+                     200);
     assert_string_equal(str(f, "data.x"), "2");
     assert_string_equal(str(f, "data.y"), "1");
 }
@@ -271,7 +281,8 @@ static void test_apply_without_a_manager_or_with_managed_fields_is_refused(void 
 
     assert_int_equal(ask(f, "PATCH", MAPS "/a", APPLY, "{\"data\":{}}"), 422);
     assert_int_equal(ask(f, "PATCH", MAPS "/a?fieldManager=m", APPLY,
-                         "{\"metadata\":{\"managedFields\":[{\"manager\":\"x\"}]}}"),
+                         "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{"
+                         "\"managedFields\":[{\"manager\":\"x\"}]}}"),
                      400);
     assert_int_equal(ask(f, "PATCH", MAPS "/a", "text/plain", "{}"), 415);
 }
