@@ -20,6 +20,7 @@
 
 #define H2_MAX 64
 #define H1_MAX 256
+#define ALONE_MAX 1024
 #define BUSY 64 /* exchanges on every connection before another one is dialled ahead of need */
 #define CA_FRESH_MS 300000
 
@@ -28,11 +29,13 @@ struct agent_apiserver {
     struct agent_kubeconfig k;
     struct agent_token token;
     struct kr_tls_context *tls;
-    int64_t tls_ms;         /* when it was made */
-    struct kr_list conns;   /* backend.link */
-    struct kr_list waiting; /* agent_waiter.link */
-    struct kr_task serve;   /* hands connections to waiters */
-    size_t count;
+    struct kr_tls_context *tls_h1; /* offers HTTP/1.1 only */
+    int64_t tls_ms;                /* when it was made */
+    struct kr_list conns;          /* backend.link */
+    struct kr_list waiting;        /* agent_waiter.link */
+    struct kr_task serve;          /* hands connections to waiters */
+    size_t count;                  /* in the pool */
+    size_t alone;                  /* for upgrades */
     size_t dialing;
     bool h1; /* what the server spoke last */
     char authority[280];
@@ -46,23 +49,41 @@ struct backend {
     struct kr_dial *dial; /* while dialling */
     struct kr_pipe *pipe; /* while shaking hands */
     struct kr_conn *conn; /* after that */
+    bool alone;           /* for one upgrade */
+    struct kr_list user;  /* alone: the agent_waiter.link of who wants it, as long as they do */
 };
 
 static const struct kr_tls_alpn alpn[] = {{"h2", KR_TLS_CERT_NONE}, {"http/1.1", KR_TLS_CERT_NONE}};
 
-static struct kr_tls_context *make_tls(struct agent_apiserver *s, struct kr_note *why)
+static struct kr_tls_context *make_tls(struct agent_apiserver *s, bool h1, struct kr_note *why)
 {
     struct kr_tls_config cfg = {
         .tls12 = true,
         .cert.bytes = kr_buf_bytes(&s->k.cert_pem),
         .key.bytes = kr_buf_bytes(&s->k.key_pem),
         .ca.bytes = kr_buf_bytes(&s->k.ca_pem),
-        .alpn = alpn,
-        .alpn_count = sizeof alpn / sizeof alpn[0],
+        .alpn = h1 ? alpn + 1 : alpn,
+        .alpn_count = h1 ? 1 : 2,
         .lax_x509 = true,
     };
 
     return kr_tls_context_create(&cfg, NULL, why);
+}
+
+static int make_both(struct agent_apiserver *s, struct kr_note *why)
+{
+    struct kr_tls_context *tls = make_tls(s, false, why);
+    struct kr_tls_context *h1 = tls != NULL ? make_tls(s, true, why) : NULL;
+
+    if (h1 == NULL) {
+        kr_tls_context_unref(tls);
+        return KR_ETLS;
+    }
+    kr_tls_context_unref(s->tls);
+    kr_tls_context_unref(s->tls_h1);
+    s->tls = tls;
+    s->tls_h1 = h1;
+    return 0;
 }
 
 /* New roots are for new connections only; a file that cannot be read or used changes nothing. */
@@ -70,31 +91,34 @@ static void refresh_ca(struct agent_apiserver *s)
 {
     struct kr_buf pem = {.max = AGENT_FILE_MAX};
     struct kr_buf old = s->k.ca_pem;
-    struct kr_tls_context *tls = NULL;
 
     if (s->k.ca_file == NULL || s->c->sched->now_ms - s->tls_ms < CA_FRESH_MS)
         return;
     s->tls_ms = s->c->sched->now_ms;
-    if (kr_file_read(&pem, s->k.ca_file, AGENT_FILE_MAX, NULL) == 0 && pem.n != 0 &&
-        !kr_bytes_eq(kr_buf_bytes(&pem), kr_buf_bytes(&old))) {
-        s->k.ca_pem = pem;
-        tls = make_tls(s, NULL);
-    }
-    if (tls == NULL) {
-        s->k.ca_pem = old;
+    if (kr_file_read(&pem, s->k.ca_file, AGENT_FILE_MAX, NULL) != 0 || pem.n == 0 ||
+        kr_bytes_eq(kr_buf_bytes(&pem), kr_buf_bytes(&old))) {
         kr_buf_deinit(&pem);
         return;
     }
-    kr_buf_deinit(&old);
-    kr_tls_context_unref(s->tls);
-    s->tls = tls;
+    s->k.ca_pem = pem;
+    if (make_both(s, NULL) == 0) {
+        kr_buf_deinit(&old);
+    } else {
+        s->k.ca_pem = old;
+        kr_buf_deinit(&pem);
+    }
 }
 
 static void backend_free(struct backend *b)
 {
+    struct agent_apiserver *s = b->s;
+
     kr_list_remove(&b->link);
-    b->s->count--;
-    kr_metric_set(b->s->m_conns, (int64_t)b->s->count);
+    if (b->alone)
+        s->alone--;
+    else
+        s->count--;
+    kr_metric_set(s->m_conns, (int64_t)(s->count + s->alone));
     free(b);
 }
 
@@ -158,12 +182,32 @@ static struct kr_conn *make_conn(struct backend *b, struct kr_pipe *pipe, bool h
 static void dial_failed(struct backend *b, int rc, const struct kr_note *why)
 {
     struct agent_apiserver *s = b->s;
+    struct kr_list *user = b->alone ? kr_list_pop(&b->user) : NULL;
     struct kr_note copy = *why;
+    bool alone = b->alone;
 
     KR_LOG_AT(s->c->log, KR_LOG_WARN, "api-unreachable", KR_S("address", s->authority),
               KR_S("reason", copy.text));
     backend_free(b);
-    fail_waiters(s, rc, &copy);
+    if (!alone) {
+        fail_waiters(s, rc, &copy);
+    } else if (user != NULL) {
+        struct agent_waiter *w = KR_CONTAINER_OF(user, struct agent_waiter, link);
+
+        w->on_conn(w, NULL, rc, &copy);
+    }
+}
+
+/* Whoever wanted a connection of its own has it now, or is gone meanwhile. */
+static void hand_over(struct backend *b)
+{
+    struct kr_list *user = kr_list_pop(&b->user);
+    struct agent_waiter *w = KR_CONTAINER_OF(user, struct agent_waiter, link);
+
+    if (user == NULL)
+        kr_conn_close(b->conn);
+    else
+        w->on_conn(w, b->conn, 0, NULL);
 }
 
 static int on_handshake(void *owner, int rc, struct kr_pipe *pipe, const struct kr_tls_info *info,
@@ -172,12 +216,16 @@ static int on_handshake(void *owner, int rc, struct kr_pipe *pipe, const struct 
     struct backend *b = owner;
     struct kr_note memory = {"out of memory"};
 
-    b->s->dialing--;
+    b->s->dialing -= !b->alone;
     b->pipe = NULL;
     if (rc == 0) {
         bool h2 = strcmp(info->alpn, "h2") == 0;
 
         b->conn = make_conn(b, pipe, h2);
+        if (b->conn != NULL && b->alone) {
+            hand_over(b);
+            return 0;
+        }
         if (b->conn != NULL) {
             b->s->h1 = !h2;
             wake(b->s);
@@ -197,7 +245,7 @@ static void on_dial(void *owner, int rc, int fd, const char *peer, const struct 
     struct backend *b = owner;
     struct agent_apiserver *s = b->s;
     struct kr_tls_start start = {
-        .ctx = s->tls,
+        .ctx = b->alone ? s->tls_h1 : s->tls,
         .fd = fd,
         .user_ops = &tls_user,
         .owner = b,
@@ -216,11 +264,11 @@ static void on_dial(void *owner, int rc, int fd, const char *peer, const struct 
         rc = KR_ENOMEM;
         why = &note;
     }
-    s->dialing--;
+    s->dialing -= !b->alone;
     dial_failed(b, rc, why);
 }
 
-static void dial(struct agent_apiserver *s)
+static int dial(struct agent_apiserver *s, struct agent_waiter *alone)
 {
     struct backend *b = calloc(1, sizeof *b);
     struct kr_dial_config cfg = {
@@ -233,18 +281,31 @@ static void dial(struct agent_apiserver *s)
     struct kr_note why = {"out of memory"};
 
     if (b == NULL)
-        return;
+        return KR_ENOMEM;
     refresh_ca(s);
     b->s = s;
-    kr_list_append(&s->conns, &b->link);
-    s->count++;
-    kr_metric_set(s->m_conns, (int64_t)s->count);
-    s->dialing++;
+    b->alone = alone != NULL;
+    kr_list_init(&b->user);
     b->dial = kr_dial_start(s->c->loop, &cfg, &why);
     if (b->dial == NULL) {
-        s->dialing--;
-        dial_failed(b, KR_ENOMEM, &why);
+        free(b);
+        return KR_ENOMEM;
     }
+    kr_list_append(&s->conns, &b->link);
+    if (alone != NULL) {
+        kr_list_append(&b->user, &alone->link);
+        s->alone++;
+    } else {
+        s->count++;
+        s->dialing++;
+    }
+    kr_metric_set(s->m_conns, (int64_t)(s->count + s->alone));
+    return 0;
+}
+
+int agent_apiserver_dial_alone(struct agent_apiserver *s, struct agent_waiter *w)
+{
+    return s->alone < ALONE_MAX ? dial(s, w) : KR_EFULL;
 }
 
 /* The least loaded connection that takes exchanges; HTTP/1.1 ones carry one at a time. */
@@ -254,9 +315,10 @@ static struct kr_conn *pick(struct agent_apiserver *s)
 
     KR_LIST_FOREACH(node, &s->conns)
     {
-        struct kr_conn *c = KR_CONTAINER_OF(node, struct backend, link)->conn;
+        struct backend *b = KR_CONTAINER_OF(node, struct backend, link);
+        struct kr_conn *c = b->conn;
 
-        if (c == NULL || c->draining || (!c->is_h2 && c->exchanges != 0))
+        if (c == NULL || b->alone || c->draining || (!c->is_h2 && c->exchanges != 0))
             continue;
         if (best == NULL || c->exchanges < best->exchanges)
             best = c;
@@ -273,8 +335,8 @@ void agent_apiserver_wait(struct agent_apiserver *s, struct agent_waiter *w)
 {
     kr_list_append(&s->waiting, &w->link);
     if (may_dial(s))
-        dial(s);
-    else if (s->dialing == 0)
+        dial(s, NULL);
+    if (s->dialing == 0)
         wake(s); /* nothing will come by itself: the full pool is looked at again */
 }
 
@@ -285,7 +347,7 @@ struct kr_conn *agent_apiserver_get(struct agent_apiserver *s, struct agent_wait
     if (conn == NULL)
         agent_apiserver_wait(s, w);
     else if (conn->is_h2 && conn->exchanges >= BUSY && may_dial(s))
-        dial(s);
+        dial(s, NULL);
     return conn;
 }
 
@@ -330,8 +392,7 @@ static int start(struct agent_apiserver *s, struct kr_note *why)
     snprintf(s->authority, sizeof s->authority,
              kr_bytes_find(host, ':') != host.n ? "[%s]:%s" : "%s:%s", s->k.host, s->k.port);
     s->tls_ms = s->c->sched->now_ms;
-    s->tls = make_tls(s, why);
-    return s->tls != NULL ? 0 : KR_ETLS;
+    return make_both(s, why);
 }
 
 struct agent_apiserver *agent_apiserver_create(struct agent_core *c, struct kr_note *why)
@@ -364,7 +425,7 @@ void agent_apiserver_close(struct agent_apiserver *s)
             kr_pipe_close(b->pipe, KR_PIPE_ABORT);
         } else {
             kr_dial_cancel(b->dial);
-            s->dialing--;
+            s->dialing -= !b->alone;
             backend_free(b);
         }
     }
@@ -377,6 +438,7 @@ void agent_apiserver_destroy(struct agent_apiserver *s)
     KR_ASSERT(kr_list_empty(&s->conns) && kr_list_empty(&s->waiting));
     kr_task_cancel(&s->serve);
     kr_tls_context_unref(s->tls);
+    kr_tls_context_unref(s->tls_h1);
     agent_token_deinit(&s->token);
     agent_kubeconfig_deinit(&s->k);
     free(s);

@@ -2,7 +2,8 @@
 /* apiserver: connections to the one API server that this agent serves, and the credential for it.
  * HTTP/2 with several connections when the server speaks it, else HTTP/1.1, one request each.
  * The address comes from the agent's own configuration; nothing that a hub sends can change it.
- * Limits: 64 HTTP/2 or 256 HTTP/1.1 connections, apiTimeout for one to be there. */
+ * Limits: 64 HTTP/2 or 256 HTTP/1.1 connections, 1,024 for upgrades, apiTimeout for one to be
+ * there. */
 #ifndef AGENT_APISERVER_H
 #define AGENT_APISERVER_H
 
@@ -28,6 +29,10 @@ void agent_apiserver_destroy(struct agent_apiserver *s);
 struct kr_conn *agent_apiserver_get(struct agent_apiserver *s, struct agent_waiter *w);
 /* kr_conn_open said no: the connection is full. Another one is dialled; the waiter is called. */
 void agent_apiserver_wait(struct agent_apiserver *s, struct agent_waiter *w);
+
+/* A connection of its own, HTTP/1.1, for one upgrade; the waiter is called later, once. It belongs
+ * to no pool and must carry that one exchange only. KR_EFULL: too many. */
+int agent_apiserver_dial_alone(struct agent_apiserver *s, struct agent_waiter *w);
 
 struct kr_bytes agent_apiserver_authority(const struct agent_apiserver *s);
 /* A path in front of every request path, usually empty. */

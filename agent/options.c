@@ -74,6 +74,13 @@ static const struct kr_option table[] = {
      .offset = AT(user_prefix),
      .value = "kuberelay:",
      .text = "put before user and group names when the agent impersonates them"},
+    {.name = "systemUsers",
+     .type = KR_OPT_STRINGS,
+     .offset = AT(system_users),
+     .max = 256,
+     .unit = "NAME",
+     .text = "system: users that may be acted as, unprefixed, e.g. system:serviceaccount:d:sa; "
+             "NAME* is all that begin with it"},
     {.name = "lanes",
      .type = KR_OPT_INT,
      .offset = AT(lanes),

@@ -20,6 +20,7 @@
 #include "wire/request_header.h"
 
 #define ATTEMPTS_MAX 3
+#define UPGRADE_MS 30000
 #define SLACK_MS 1000 /* the hub's own deadline comes first */
 
 struct request {
@@ -35,6 +36,7 @@ struct request {
     int attempts;
     int verdict; /* enum kr_case that on_response decided, or -1 */
     bool is_watch;
+    bool upgrade;
     bool retry; /* the credential was refused and there is a newer one */
 };
 
@@ -77,10 +79,15 @@ static void refuse(struct request *r, enum kr_case which, struct kr_bytes detail
 
 /* ---- the request head ---- */
 
+static unsigned header_flags(const struct request *r)
+{
+    return (r->info.proxied ? KR_HEADERS_PROXY : 0) | (r->upgrade ? KR_HEADERS_UPGRADE : 0);
+}
+
 static int add_allowed(struct request *r, struct kr_head *to)
 {
     const struct kr_head *from = &r->fw.in->head;
-    unsigned flags = r->info.proxied ? KR_HEADERS_PROXY : 0;
+    unsigned flags = header_flags(r);
     int rc = 0;
 
     for (size_t i = 0; i < from->n && rc == 0; i++) {
@@ -112,6 +119,31 @@ static int add_prefixed(struct request *r, struct kr_head *to, const char *heade
     return kr_head_add_ref(to, kr_bytes_str(header), kr_bytes_of(p, n));
 }
 
+/* A system: user that the agent's own configuration names; no hub can add to that. */
+static bool is_system_user(const struct request *r)
+{
+    const struct kr_strings *names = &r->c->options->system_users;
+
+    if (!kr_bytes_starts(r->who.user, KR_LIT("system:")))
+        return false;
+    for (size_t i = 0; i < names->n; i++) {
+        struct kr_bytes name = kr_bytes_str(names->v[i]);
+
+        if (kr_bytes_eq(name, r->who.user) ||
+            (name.n > 1 && name.p[name.n - 1] == '*' &&
+             kr_bytes_starts(r->who.user, kr_bytes_of(name.p, name.n - 1))))
+            return true;
+    }
+    return false;
+}
+
+static int add_user(struct request *r, struct kr_head *to)
+{
+    if (is_system_user(r))
+        return kr_head_add_ref(to, KR_LIT("impersonate-user"), r->who.user);
+    return add_prefixed(r, to, "impersonate-user", r->who.user);
+}
+
 /* Impersonate-Extra-KEY: KEY may hold bytes that a field name may not; kube-apiserver decodes it
  * (endpoints/filters/impersonation). */
 static int add_extra(struct kr_head *to, const struct kr_extra *extra)
@@ -139,7 +171,7 @@ static int add_identity(struct request *r, struct kr_head *to)
     int rc = auth.n != 0 ? kr_head_add(to, KR_LIT("authorization"), auth) : 0;
 
     if (rc == 0)
-        rc = add_prefixed(r, to, "impersonate-user", r->who.user);
+        rc = add_user(r, to);
     if (rc == 0)
         KR_ASSERT(to->fields[to->n - 1].value.n != 0);
     for (size_t i = 0; i < r->who.group_count && rc == 0; i++)
@@ -156,7 +188,9 @@ static int build_head(struct request *r, struct kr_head *to)
     struct kr_bytes prefix = agent_apiserver_prefix(r->c->api);
     int rc;
 
-    to->method = r->fw.in->head.method;
+    to->method = r->upgrade ? r->who.method : r->fw.in->head.method;
+    if (r->upgrade)
+        to->protocol = r->who.upgrade_token;
     to->scheme = KR_LIT("https");
     to->authority = agent_apiserver_authority(r->c->api);
     to->path = r->info.target;
@@ -195,7 +229,7 @@ static void go_on(struct request *r, struct kr_conn *conn)
 
     if (rc == 0)
         r->attempts++;
-    else if (rc == KR_EFULL)
+    else if (rc == KR_EFULL && !r->upgrade)
         agent_apiserver_wait(r->c->api, &r->waiter);
     else if (rc == KR_EDENIED)
         refuse(r, KR_CASE_AGENT_DENIED, KR_LIT("identities of the system are not impersonated"),
@@ -207,8 +241,14 @@ static void go_on(struct request *r, struct kr_conn *conn)
 
 static void go(struct request *r)
 {
-    struct kr_conn *conn = agent_apiserver_get(r->c->api, &r->waiter);
+    struct kr_conn *conn;
 
+    if (r->upgrade) {
+        if (agent_apiserver_dial_alone(r->c->api, &r->waiter) != 0)
+            refuse(r, KR_CASE_OVERLOADED, KR_LIT("the agent has too many upgrades"), true);
+        return;
+    }
+    conn = agent_apiserver_get(r->c->api, &r->waiter);
     if (conn != NULL)
         go_on(r, conn);
 }
@@ -253,10 +293,11 @@ static int add_location(struct request *r, struct kr_bytes location, struct kr_h
 
 static int copy_response(struct request *r, const struct kr_head *from, struct kr_head *to)
 {
-    unsigned flags = r->info.proxied ? KR_HEADERS_PROXY : 0;
+    unsigned flags = header_flags(r);
     int rc = 0;
 
-    to->status = from->status;
+    to->status = r->upgrade && from->status == 101 ? 200 : from->status;
+    r->fw.raw = r->upgrade && from->status == 101;
     for (size_t i = 0; i < from->n && rc == 0; i++) {
         const struct kr_field *f = &from->fields[i];
         enum kr_header_rule rule = kr_header_response_rule(f->name, flags);
@@ -288,6 +329,10 @@ static int on_response(struct kr_forward *fw, struct kr_head *to)
 
     if (from->status == 401 && !r->info.proxied)
         return credential_refused(r);
+    if (r->upgrade && from->status != 101 && from->status < 400) {
+        r->verdict = KR_CASE_UPGRADE_FAILED;
+        return KR_EDENIED;
+    }
     rc = copy_response(r, from, to);
     if (rc != 0)
         return rc;
@@ -330,7 +375,10 @@ static void on_failed(struct kr_forward *fw, int rc)
         r->verdict = -1;
         go(r);
     } else if (r->verdict >= 0) {
-        refuse(r, (enum kr_case)r->verdict, KR_LIT("it leads away from the API server"), false);
+        refuse(r, (enum kr_case)r->verdict,
+               r->verdict == KR_CASE_REDIRECT ? KR_LIT("it leads away from the API server")
+                                              : KR_LIT("unexpected status"),
+               false);
     } else if (undelivered) {
         refuse(r, KR_CASE_API_UNREACHABLE, (struct kr_bytes){NULL, 0}, true);
     } else if (rc == KR_ECONNLOST || rc == KR_ERESET) {
@@ -359,6 +407,16 @@ static const struct kr_forward_ops forward_ops = {
     on_finished,
 };
 
+/* An Upgrade value: it is written into an HTTP/1.1 head. */
+static bool is_token(struct kr_bytes b)
+{
+    for (size_t i = 0; i < b.n; i++) {
+        if (b.p[i] <= 0x20 || b.p[i] >= 0x7F || b.p[i] == ',')
+            return false;
+    }
+    return b.n != 0 && !kr_bytes_eq_fold(b, KR_LIT("h2c"));
+}
+
 /* Who asks and for what; the hub has checked all of it, and may have been taken over since. */
 static int read_request(struct request *r, struct kr_note *why)
 {
@@ -369,9 +427,14 @@ static int read_request(struct request *r, struct kr_note *why)
     if (f == NULL)
         return kr_note_set(why, KR_EPROTO, "no " KR_REQUEST_HEADER);
     rc = kr_request_header_read(&r->who, f->value, &r->arena, why);
-    if (rc == 0)
-        rc = kr_request_info_parse(&r->info, h->method, h->path, &r->arena, why);
-    r->is_watch = rc == 0 && kr_request_is_watch(&r->info);
+    if (rc != 0)
+        return rc;
+    r->upgrade = h->protocol.n != 0;
+    if (r->upgrade && (r->who.method.n == 0 || !is_token(r->who.upgrade_token)))
+        return kr_note_set(why, KR_EPROTO, "an upgrade without method or token");
+    rc = kr_request_info_parse(&r->info, r->upgrade ? r->who.method : h->method, h->path, &r->arena,
+                               why);
+    r->is_watch = rc == 0 && !r->upgrade && kr_request_is_watch(&r->info);
     return rc;
 }
 
@@ -400,7 +463,9 @@ void agent_request_start(struct agent_core *c, struct kr_exchange *ex)
         return;
     }
     ex->patient = r->info.long_running;
-    if (r->who.deadline_ms != 0)
+    if (r->upgrade)
+        kr_timer_start(c->sched, &r->deadline, UPGRADE_MS);
+    else if (r->who.deadline_ms != 0)
         kr_timer_start(c->sched, &r->deadline, (int64_t)r->who.deadline_ms + SLACK_MS);
     go(r);
 }

@@ -23,8 +23,8 @@ int agent_token_init(struct agent_token *t, const char *fixed, const char *file,
 void agent_token_deinit(struct agent_token *t);
 /* The header's value; reads the file again if that was a minute ago. */
 struct kr_bytes agent_token_header(struct agent_token *t, int64_t now_ms);
-/* The token of that generation was refused: reads the file now, but at most ten times a second. Whether
- * there is another one to try. */
+/* The token of that generation was refused: reads the file now, but at most ten times a second.
+ * Whether there is another one to try. */
 bool agent_token_refused(struct agent_token *t, uint32_t generation, int64_t now_ms);
 
 #endif

@@ -2,6 +2,7 @@
 #include "hub/options.h"
 
 #include "base/log.h"
+#include "hub/impersonation.h"
 
 #define AT(member) offsetof(struct hub_options, member)
 
@@ -52,6 +53,12 @@ static const struct kr_option table[] = {
      .offset = AT(hub_domain),
      .unit = "NAME",
      .text = "serves each cluster on the host name CLUSTER.NAME too, without a path prefix"},
+    {.name = "impersonation",
+     .type = KR_OPT_STRINGS,
+     .offset = AT(impersonation),
+     .max = 256,
+     .unit = "RULE",
+     .text = "who may act as whom (kubectl --as): user:ALICE=user:BOB, group:OPS=group:*, ..."},
     {.name = "workers",
      .type = KR_OPT_INT,
      .offset = AT(workers),
@@ -168,9 +175,17 @@ static const struct kr_option table[] = {
      .text = "clusters known at once"},
 };
 
+static int check(const void *config, struct kr_note *why)
+{
+    const struct hub_options *o = config;
+
+    return hub_impersonation_check(&o->impersonation, why);
+}
+
 const struct kr_program hub_program = {
     .name = "kuberelay-hub",
     .summary = "Relay Kubernetes API requests to clusters whose agents dialled in.",
     .options = table,
     .n_options = sizeof table / sizeof table[0],
+    .check = check,
 };

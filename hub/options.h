@@ -14,6 +14,7 @@ struct hub_options {
     const char *cert_file;
     const char *key_file;
     const char *hub_domain; /* NULL: no server-name form */
+    struct kr_strings impersonation;
     int64_t workers;
     int log_level;
     bool tls12;

@@ -154,22 +154,63 @@ static bool method_allowed(const struct hub_request *r)
     return r->info.proxied && kr_bytes_is(m, "OPTIONS");
 }
 
-/* Nobody may act as somebody else; connections are not upgraded in this version. */
+static bool fold_is(struct kr_bytes a, const char *b)
+{
+    return kr_bytes_eq_fold(a, kr_bytes_str(b));
+}
+
+/* Which protocols a request may be upgraded to. h2c never: it hides requests from the relay. */
+static bool upgrade_allowed(const struct hub_request *r, struct kr_bytes token)
+{
+    bool get = kr_bytes_is(r->fw.in->head.method, "GET");
+
+    if (fold_is(token, "h2c") || kr_bytes_find(token, ',') != token.n || token.n == 0)
+        return false;
+    if (r->info.proxied)
+        return true;
+    if (fold_is(token, "websocket"))
+        return get && r->long_running;
+    return fold_is(token, "spdy/3.1") && r->info.connects &&
+           (get || kr_bytes_is(r->fw.in->head.method, "POST"));
+}
+
+static enum step_result check_upgrade(struct hub_request *r)
+{
+    struct kr_bytes token = kr_head_get(&r->fw.in->head, KR_LIT("upgrade"));
+
+    if (!r->fw.in->upgrade)
+        return STEP_NEXT;
+    if (!upgrade_allowed(r, token))
+        return refuse(r, KR_CASE_NO_UPGRADE, token);
+    r->upgrade = token;
+    r->is_watch = false; /* a WebSocket has its own framing: no event boundaries are known */
+    return STEP_NEXT;
+}
+
+/* Nobody may act as somebody else, unless a rule of the configuration says so. */
+static enum step_result impersonate(struct hub_request *r)
+{
+    const struct kr_head *h = &r->fw.in->head;
+    struct kr_note why = {""};
+    int rc = hub_impersonation_read(&r->as, h, &r->arena, &why);
+
+    if (rc == KR_EINVAL)
+        return refuse_why(r, KR_CASE_BAD_HEADER, &why);
+    if (rc == 0 && r->as.asked)
+        rc = hub_impersonation_allowed(&r->w->options->impersonation, &r->peer->id, &r->as, &why);
+    if (rc == KR_EDENIED)
+        return refuse_why(r, KR_CASE_IMPERSONATION, &why);
+    if (rc != 0)
+        return refuse(r, KR_CASE_INTERNAL, kr_bytes_str(kr_err_text(rc)));
+    return STEP_NEXT;
+}
+
 static enum step_result authorize(struct hub_request *r)
 {
     const struct kr_head *h = &r->fw.in->head;
 
     if (!method_allowed(r))
         return refuse(r, KR_CASE_BAD_METHOD, h->method);
-    for (size_t i = 0; i < h->n; i++) {
-        if (kr_header_request_rule(h->fields[i].name, 0) == KR_HEADER_REFUSE)
-            return refuse(r, KR_CASE_IMPERSONATION, h->fields[i].name);
-    }
-    if (!r->fw.in->conn->is_h2 && (kr_head_has_token(h, KR_LIT("connection"), KR_LIT("upgrade")) ||
-                                   kr_head_find(h, KR_LIT("upgrade")) != NULL)) {
-        kr_conn_drain(r->fw.in->conn); /* what follows on this connection may not be HTTP */
-        return refuse(r, KR_CASE_NO_UPGRADE, (struct kr_bytes){NULL, 0});
-    }
     if (r->cluster_path.fleet)
         return refuse(r, KR_CASE_BAD_METHOD, KR_LIT("(any; the fleet view is not offered yet)"));
     return STEP_NEXT;
@@ -190,8 +231,9 @@ static const struct {
     const char *name;
     enum step_result (*run)(struct hub_request *r);
 } steps[] = {
-    {"check head", check_head}, {"locate", locate},       {"authenticate", authenticate},
-    {"classify", classify},     {"authorize", authorize}, {"route", route},
+    {"check head", check_head},       {"locate", locate},       {"authenticate", authenticate},
+    {"classify", classify},           {"authorize", authorize}, {"impersonate", impersonate},
+    {"check upgrade", check_upgrade}, {"route", route},
 };
 
 void hub_pipeline_run(struct hub_request *r)

@@ -14,6 +14,8 @@
 #include "wire/request_header.h"
 
 #define ATTEMPTS_MAX 3
+#define UPGRADE_MS 30000 /* until the API server has accepted an upgrade */
+#define BEARER_PROTOCOL "base64url.bearer.authorization.k8s.io."
 
 static struct hub_request *of_forward(struct kr_forward *fw)
 {
@@ -29,11 +31,49 @@ static enum hub_lane lane_of(const struct kr_request_info *ri)
     return ri->is_resource && (big_list || stream) ? HUB_LANE_BULK : HUB_LANE_INTERACTIVE;
 }
 
+static unsigned header_flags(const struct hub_request *r)
+{
+    return (r->info.proxied ? KR_HEADERS_PROXY : 0) | (r->upgrade.n != 0 ? KR_HEADERS_UPGRADE : 0);
+}
+
+/* Browsers cannot set Authorization and hide a token among the subprotocols (apiserver
+ * authentication/request/websocket/protocol.go). It was for us; the others are passed on. */
+static int add_subprotocols(struct kr_head *to, struct kr_bytes name, struct kr_bytes list)
+{
+    struct kr_buf kept = {.max = KR_FIELD_MAX};
+    int rc = 0;
+
+    while (list.n != 0 && rc == 0) {
+        size_t at = kr_bytes_find(list, ',');
+        struct kr_bytes item = kr_bytes_of(list.p, at);
+
+        list = kr_bytes_skip(list, at < list.n ? at + 1 : at);
+        while (item.n != 0 && item.p[0] == ' ')
+            item = kr_bytes_skip(item, 1);
+        if (kr_bytes_starts(item, KR_LIT(BEARER_PROTOCOL)))
+            continue;
+        rc = kr_buf_append_str(&kept, kept.n != 0 ? ", " : "");
+        if (rc == 0)
+            rc = kr_buf_append(&kept, item);
+    }
+    if (rc == 0 && kept.n != 0)
+        rc = kr_head_add(to, name, kr_buf_bytes(&kept));
+    kr_buf_deinit(&kept);
+    return rc;
+}
+
+static int add_field(struct kr_head *to, const struct kr_field *f)
+{
+    if (kr_bytes_is(f->name, "sec-websocket-protocol"))
+        return add_subprotocols(to, f->name, f->value);
+    return kr_head_add_ref(to, f->name, f->value);
+}
+
 static int add_allowed(struct hub_request *r, struct kr_head *to)
 {
     const struct kr_head *from = &r->fw.in->head;
     struct kr_bytes connection = kr_head_get(from, KR_LIT("connection"));
-    unsigned flags = r->info.proxied ? KR_HEADERS_PROXY : 0;
+    unsigned flags = header_flags(r);
     int rc = 0;
 
     for (size_t i = 0; i < from->n && rc == 0; i++) {
@@ -42,31 +82,58 @@ static int add_allowed(struct hub_request *r, struct kr_head *to)
         if (kr_header_request_rule(f->name, flags) != KR_HEADER_PASS ||
             (connection.n != 0 && kr_header_list_has(connection, f->name)))
             continue;
-        rc = kr_head_add_ref(to, f->name, f->value);
+        /* The length of nothing: an upgrade has no body, and what follows is no content. */
+        if (r->upgrade.n != 0 && kr_bytes_is(f->name, "content-length"))
+            continue;
+        rc = add_field(to, f);
     }
     return rc;
 }
 
-static int add_identity(struct hub_request *r, struct kr_head *to)
+/* The client's own identity, from its certificate. */
+static int fill_own(struct hub_request *r, struct kr_relay_request *req)
 {
     const struct kr_identity *id = &r->peer->id;
-    struct kr_relay_request req = {
-        .user = kr_bytes_str(id->name),
-        .group_count = id->group_count,
-        .deadline_ms = r->long_running ? 0 : (uint32_t)r->w->options->request_timeout_ms,
-        .attempt = (uint32_t)r->attempts,
-    };
     struct kr_bytes *groups = kr_arena_alloc(&r->arena, (id->group_count + 1) * sizeof *groups);
-    struct kr_buf text = {.max = KR_REQUEST_HEADER_MAX};
-    int rc;
 
     if (groups == NULL)
         return KR_ENOMEM;
     for (size_t i = 0; i < id->group_count; i++)
         groups[i] = kr_bytes_str(id->groups[i]);
-    req.groups = groups;
+    req->user = kr_bytes_str(id->name);
+    req->groups = groups;
+    req->group_count = id->group_count;
+    return 0;
+}
+
+static void fill_as(const struct hub_impersonation *as, struct kr_relay_request *req)
+{
+    req->user = as->user;
+    req->groups = as->groups;
+    req->group_count = as->group_count;
+    req->uid = as->uid;
+    req->extra = as->extra;
+    req->extra_count = as->extra_count;
+}
+
+static int add_identity(struct hub_request *r, struct kr_head *to)
+{
+    struct kr_relay_request req = {
+        .deadline_ms = r->long_running ? 0 : (uint32_t)r->w->options->request_timeout_ms,
+        .attempt = (uint32_t)r->attempts,
+        .upgrade_token = r->upgrade,
+        .method = r->upgrade.n != 0 ? r->fw.in->head.method : (struct kr_bytes){NULL, 0},
+    };
+    struct kr_buf text = {.max = KR_REQUEST_HEADER_MAX};
+    int rc = 0;
+
     memcpy(req.request_id, r->id, sizeof req.request_id);
-    rc = kr_request_header_write(&req, &text);
+    if (r->as.asked)
+        fill_as(&r->as, &req);
+    else
+        rc = fill_own(r, &req);
+    if (rc == 0)
+        rc = kr_request_header_write(&req, &text);
     if (rc == 0)
         rc = kr_head_add(to, KR_LIT(KR_REQUEST_HEADER), kr_buf_bytes(&text));
     if (rc == 0)
@@ -75,13 +142,23 @@ static int add_identity(struct hub_request *r, struct kr_head *to)
     return rc;
 }
 
+/* :protocol of RFC 8441: registered names are lower-case. The client's own spelling goes in the
+ * request header. */
+static struct kr_bytes protocol_of(struct kr_bytes token)
+{
+    if (kr_bytes_eq_fold(token, KR_LIT("websocket")))
+        return KR_LIT("websocket");
+    return kr_bytes_eq_fold(token, KR_LIT("spdy/3.1")) ? KR_LIT("spdy/3.1") : token;
+}
+
 static int build_head(struct hub_request *r, struct kr_head *to)
 {
     char forwarded[64];
     const char *colon = strrchr(r->peer->address, ':');
     int rc;
 
-    to->method = r->fw.in->head.method;
+    to->method = r->upgrade.n != 0 ? KR_LIT("CONNECT") : r->fw.in->head.method;
+    to->protocol = protocol_of(r->upgrade);
     to->scheme = KR_LIT("https");
     to->authority = KR_LIT("kubernetes");
     to->path = r->info.target;
@@ -137,7 +214,7 @@ static int open_on(struct hub_request *r, struct kr_conn *conn)
 void hub_relay(struct hub_request *r)
 {
     struct kr_conn *conn = hub_cluster_pick(r->cluster, lane_of(&r->info));
-    int64_t deadline = kr_request_deadline_ms(&r->info);
+    int64_t deadline = r->upgrade.n != 0 ? UPGRADE_MS : kr_request_deadline_ms(&r->info);
     int rc;
 
     if (deadline != 0 && !kr_timer_running(&r->deadline))
@@ -222,10 +299,15 @@ static bool redirect_refused(const struct hub_request *r, const struct kr_head *
 
 static int copy_response(struct hub_request *r, const struct kr_head *from, struct kr_head *to)
 {
-    unsigned flags = r->info.proxied ? KR_HEADERS_PROXY : 0;
+    unsigned flags = header_flags(r);
     int rc = 0;
 
     to->status = from->status;
+    if (r->upgrade.n != 0 && from->status == 200) {
+        to->status = 101;
+        rc = kr_head_add_ref(to, KR_LIT("upgrade"), r->upgrade);
+        r->fw.raw = true;
+    }
     for (size_t i = 0; i < from->n && rc == 0; i++) {
         const struct kr_field *f = &from->fields[i];
         enum kr_header_rule rule = kr_header_response_rule(f->name, flags);
@@ -260,10 +342,14 @@ static int on_response(struct kr_forward *fw, struct kr_head *to)
             from->status >= 300 && from->status < 400 ? KR_CASE_REDIRECT : KR_CASE_BAD_AGENT;
         return KR_EDENIED;
     }
+    if (r->upgrade.n != 0 && from->status != 200 && from->status < 400) {
+        r->verdict = KR_CASE_UPGRADE_FAILED;
+        return KR_EDENIED;
+    }
     rc = copy_response(r, from, to);
     if (rc != 0)
         return rc;
-    r->code = from->status;
+    r->code = to->status;
     if (r->is_watch && from->status == 200)
         begin_watch(r, from);
     return 0;
@@ -297,7 +383,9 @@ static void on_failed(struct kr_forward *fw, int rc)
     if (fw->response_begun)
         after_begun(r, rc);
     else if (r->verdict >= 0)
-        hub_request_refuse(r, (enum kr_case)r->verdict, KR_LIT("it leads out of the cluster"));
+        hub_request_refuse(r, (enum kr_case)r->verdict,
+                           r->verdict == KR_CASE_REDIRECT ? KR_LIT("it leads out of the cluster")
+                                                          : KR_LIT("unexpected status"));
     else if (undelivered && !fw->up_taken && r->attempts < ATTEMPTS_MAX)
         hub_relay(r);
     else if (undelivered)

@@ -10,6 +10,7 @@
 #include "hub/answer.h"
 #include "hub/clusters.h"
 #include "hub/front.h"
+#include "hub/impersonation.h"
 #include "kube/cluster_path.h"
 #include "kube/request_info.h"
 #include "kube/watch_lines.h"
@@ -36,6 +37,8 @@ struct hub_request {
     int attempts;
     int verdict; /* enum kr_case that on_response decided, or -1 */
     bool is_watch;
+    struct hub_impersonation as; /* whom the client acts as; as.user.n is 0: itself */
+    struct kr_bytes upgrade;     /* the token that the client asks to upgrade to; empty: none */
     bool long_running;
 };
 

@@ -170,7 +170,12 @@ static void out_on_done(void *user, int rc)
     fw->out = NULL;
     if (fw->down_ended) /* the whole answer came; how the stream ended then does not matter */
         return;
-    fw->ops->on_failed(fw, rc != 0 ? rc : KR_ECONNLOST);
+    if (rc != 0 || !fw->raw) {
+        fw->ops->on_failed(fw, rc != 0 ? rc : KR_ECONNLOST);
+        return;
+    }
+    fw->down_ended = true;
+    kr_exchange_ready(fw->in);
 }
 
 static const struct kr_exchange_user out_ops = {

@@ -42,10 +42,12 @@ struct kr_forward { /* read the fields; they belong to forward.c */
     bool up_taken;       /* some of the request body went out: it cannot be sent a second time */
     bool up_ended;
     bool down_ended;
-    bool response_begun; /* the response head was passed on */
+    bool response_begun;     /* the response head was passed on */
     uint32_t out_reset_code; /* of `out`, if the peer reset it */
-    bool out_was_sent;   /* once `out` ended: the request's head had been handed to the transport */
-    bool tap;            /* set by the owner: call on_response_body */
+    bool out_was_sent; /* once `out` ended: the request's head had been handed to the transport */
+    bool raw;          /* set by the owner in on_response: an upgrade was accepted; when the far
+                          side is done without an end of its own, that is the end */
+    bool tap;          /* set by the owner: call on_response_body */
 };
 
 void kr_forward_init(struct kr_forward *fw, const struct kr_forward_ops *ops);
