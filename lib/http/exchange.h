@@ -8,6 +8,15 @@
  * reads on). Outgoing: head by kr_exchange_send_head, then body by pull: after kr_exchange_ready
  * the connection asks `available` and `take` whenever its peer can take bytes.
  *
+ * Upgrades (RFC 9110 section 7.8) over HTTP/1.1: a server's user sees `upgrade` and answers 101
+ * with kr_exchange_send_head, its Upgrade field included; a client's user opens with `protocol` in
+ * the head and gets on_head with status 101. From then on both directions are raw: bytes come as
+ * on_body and go by available and take, unframed, each at once, as long as either side likes.
+ * on_end(NULL) is the end of the peer's direction; the other one goes on for at most
+ * KR_UPGRADE_LINGER_MS more. When `available` says end, what is left is sent, and that ends the
+ * whole: on_done(0), and the connection closes (a pipe has no half that could be ended alone). Any
+ * other final status is an ordinary answer. Either way the connection is never used again.
+ *
  * Life: an exchange belongs to its connection. It ends once: either by on_done, called by the
  * connection after both messages have ended or something broke (rc != 0), or by the user's
  * kr_exchange_abort, after which nothing is called any more. From then on the pointer is dead.
@@ -21,6 +30,9 @@
 
 struct kr_exchange;
 
+/* How long the outgoing direction of an upgraded connection outlives the incoming one. */
+#define KR_UPGRADE_LINGER_MS 10000
+
 enum kr_abort { /* what the peer is told (HTTP/2: RST_STREAM code; HTTP/1.1: connection closed) */
                 KR_ABORT_CANCEL,
                 KR_ABORT_INTERNAL,
@@ -29,7 +41,8 @@ enum kr_abort { /* what the peer is told (HTTP/2: RST_STREAM code; HTTP/1.1: con
 };
 
 struct kr_exchange_user {
-    /* Client side only: the response head is in ex->head (a final status, never 1xx). */
+    /* Client side only: the response head is in ex->head (a final status, or the 101 that was asked
+     * for). */
     void (*on_head)(void *user);
     void (*on_body)(void *user, struct kr_bytes in);
     /* The incoming message ended; trailers is NULL if there were none, else lent for the call. */
@@ -45,7 +58,8 @@ struct kr_exchange_user {
 };
 
 struct kr_exchange_ops {
-    /* `end`: no body follows. Names and values are copied before it returns. 0 or KR_ENOMEM. */
+    /* `end`: no body follows. Names and values are copied before it returns. 0, KR_ENOMEM or
+     * KR_EINVAL (a head that cannot be written; 101 without a request for it or its Upgrade). */
     int (*send_head)(struct kr_exchange *ex, const struct kr_head *head, bool end);
     /* A 100 (Continue); only on a server connection, before send_head. */
     void (*send_continue)(struct kr_exchange *ex);
@@ -61,7 +75,9 @@ struct kr_exchange { /* read it; the fields belong to the connection */
     const struct kr_exchange_user *user_ops;
     void *user;
     struct kr_conn *conn;
-    struct kr_head head;   /* the incoming head */
+    struct kr_head head; /* the incoming head */
+    bool upgrade; /* server side: the request asks for an upgrade. `in_ended` is false: what follows
+                     the head is held, 64 KiB at most, until the answer; only 101 hands it over */
     bool expects_continue; /* the client waits for 100 before it sends the body */
     int refuse_status;     /* server side: the head is beyond a limit; answer 414 or 431; else 0 */
     bool patient;          /* set by the user: a peer that takes no bytes for long is normal here */

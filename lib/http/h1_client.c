@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path: open writes the head, fill hands it over and pulls the body; on_bytes reads the
  * answer; step ends the exchange when both are whole, and the connection is free again (or closes
- * if either side said so). Failure modes: whatever breaks while an exchange runs closes the
- * connection at once and ends the exchange with it (KR_EREFUSED if nothing of the request had been
- * handed over); bytes that answer no request do the same. */
+ * if either side said so). An upgrade: the user's bytes wait until 101 makes the connection raw;
+ * then every byte goes straight through until the user's direction ends. Whatever the answer, the
+ * connection closes behind it (CVE-2018-1002105). Failure modes: whatever breaks while an exchange
+ * runs closes the connection at once and ends the exchange with it (KR_EREFUSED if nothing of the
+ * request had been handed over); bytes that answer no request do the same. */
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -15,6 +17,7 @@
 enum {
     OWED_MAX = 64 * 1024, /* body bytes the user has not consumed; then reading stops */
     INFORMATIONAL_MAX = 32,
+    TOKEN_MAX = 64, /* of a protocol to upgrade to */
 };
 
 struct client {
@@ -25,13 +28,17 @@ struct client {
     struct kr_h1_reader reader;
     struct kr_h1_out out;
     struct kr_task step;
-    struct kr_timer timer; /* unused */
+    struct kr_timer timer; /* unused, or how long a raw connection outlives the server's end */
     size_t owed;
     unsigned informational; /* 1xx heads of this exchange */
     bool live;              /* ex is in use */
     bool head_method;       /* the request is HEAD */
-    bool told_drain;        /* on_drain was called */
-    bool closing;           /* the pipe was told to close */
+    bool raw;               /* upgraded */
+    bool raw_end;           /* the user sends nothing after the upgrade */
+    uint8_t token_n;        /* length of the protocol that was asked for; 0: none */
+    char token[TOKEN_MAX];
+    bool told_drain; /* on_drain was called */
+    bool closing;    /* the pipe was told to close */
     bool reading;
     bool in_fill;
     int ex_rc; /* what the running exchange ends with; 0: by the rules */
@@ -189,7 +196,17 @@ static int write_request(struct client *c, const struct kr_head *head, bool end)
 {
     int64_t length = kr_head_content_length(head);
     struct kr_buf *text = &c->out.text;
-    int rc = kr_h1_write_request(text, head, length >= 0);
+    int rc;
+
+    if (head->protocol.n != 0) { /* without a body: nothing is sent before 101 */
+        if (head->protocol.n > TOKEN_MAX || length > 0)
+            return KR_EINVAL;
+        length = -1;
+        end = true;
+    }
+    rc = kr_h1_write_request(text, head, length >= 0);
+    if (rc == 0 && head->protocol.n != 0)
+        rc = kr_h1_write_upgrade(text, head->protocol);
 
     if (rc == 0 && length < 0 && !end)
         rc = kr_buf_append_str(text, "transfer-encoding: chunked\r\n");
@@ -229,6 +246,11 @@ static struct kr_exchange *conn_open(struct kr_conn *conn, const struct kr_head 
     kr_head_init(&c->ex.head, c->cfg.max_head);
     c->live = true;
     conn->exchanges = 1;
+    conn->draining = head->protocol.n != 0; /* whatever becomes of it, the connection is spent */
+    c->token_n = (uint8_t)head->protocol.n;
+    if (c->token_n != 0)
+        memcpy(c->token, head->protocol.p, c->token_n);
+    c->raw_end = end;
     c->informational = 0;
     c->ex_rc = 0;
     c->head_method = kr_bytes_is(head->method, "HEAD");
@@ -247,12 +269,49 @@ static void tell_drain(struct client *c)
     c->told_drain = true;
 }
 
+/* Whether the head names the protocol that was asked for, and no other. */
+static bool names_token(const struct client *c)
+{
+    struct kr_bytes token = kr_bytes_of(c->token, c->token_n);
+    size_t same = 0;
+    size_t all = 0;
+
+    for (size_t i = 0; i < c->ex.head.n; i++) {
+        const struct kr_field *f = &c->ex.head.fields[i];
+
+        if (kr_bytes_is(f->name, "upgrade")) {
+            all++;
+            same += kr_bytes_eq_fold(f->value, token);
+        }
+    }
+    return all == 1 && same == 1;
+}
+
+static void on_upgraded(struct client *c)
+{
+    if (c->token_n == 0) {
+        fail(c, KR_EPROTO, "the server switches protocols unasked");
+        return;
+    }
+    if (!names_token(c)) {
+        fail(c, KR_EPROTO, "the server switches to another protocol than asked for");
+        return;
+    }
+    tell_drain(c);
+    if (!c->live || c->closing)
+        return;
+    c->raw = true;
+    kr_h1_out_body(&c->out, KR_H1_UNTIL_CLOSE, 0, c->raw_end);
+    kr_task_post(c->cfg.sched, &c->step); /* asks for the bytes that the user kept back */
+    c->ex.user_ops->on_head(c->ex.user);
+}
+
 static void on_head(struct client *c)
 {
     int status = c->ex.head.status;
 
-    if (status == 101) { /* upgrades begin here; nothing asks for one yet */
-        fail(c, KR_EPROTO, "the server switches protocols unasked");
+    if (status == 101) {
+        on_upgraded(c);
         return;
     }
     if (status < 200) {
@@ -262,7 +321,7 @@ static void on_head(struct client *c)
             begin_answer(c);
         return;
     }
-    if (!c->reader.keep_alive)
+    if (!c->reader.keep_alive || c->token_n != 0)
         tell_drain(c);
     if (!c->live || c->closing)
         return;
@@ -306,7 +365,7 @@ static void on_event(struct client *c, enum kr_h1_event ev, struct kr_bytes body
     }
 }
 
-/* Whether the answer that came is whole (END was seen). */
+/* Whether the answer that came is whole (END was seen, or the end of a raw direction). */
 static bool answer_whole(const struct client *c)
 {
     return c->live && c->ex.in_ended && kr_h1_reader_idle(&c->reader);
@@ -330,13 +389,15 @@ static void on_bytes(void *user, struct kr_bytes in)
             shut(c, KR_PIPE_ABORT, KR_EPROTO, "bytes came that answer no request");
         return;
     }
-    while (!c->closing && c->live && ev != KR_H1_MORE) {
+    while (!c->closing && c->live && !c->raw && ev != KR_H1_MORE) {
         struct kr_bytes body = {NULL, 0};
 
         ev = kr_h1_read(&c->reader, &in, &body);
         on_event(c, ev, body);
     }
-    if (!c->closing && in.n != 0) /* behind the answer */
+    if (!c->closing && c->raw && in.n != 0)
+        on_body(c, in);
+    else if (!c->closing && in.n != 0) /* behind the answer */
         tell_drain(c);
     update_reading(c);
 }
@@ -372,7 +433,7 @@ static void on_step(struct kr_task *t)
 
     if (c->closing)
         return;
-    if (answer_whole(c))
+    if (c->raw ? kr_h1_out_done(&c->out) : answer_whole(c))
         finish(c);
     else if (c->out.state == KR_H1_OUT_BROKEN)
         fail(c, KR_EPROTO, "the request body did not keep to its length");
@@ -384,6 +445,7 @@ static void on_timer(struct kr_timer *t)
 {
     struct client *c = KR_CONTAINER_OF(t, struct client, timer);
 
+    end_exchange(c, 0); /* a raw one whose server ended its direction long ago */
     shut(c, KR_PIPE_FLUSH, 0, NULL);
 }
 
@@ -400,9 +462,17 @@ static size_t fill(void *user, uint8_t *out, size_t room)
     c->in_fill = true;
     n = kr_h1_out_fill(&c->out, c->live ? &c->ex : NULL, out, room);
     c->in_fill = false;
-    if (c->out.state == KR_H1_OUT_BROKEN)
+    if (c->out.state == KR_H1_OUT_BROKEN || (c->raw && kr_h1_out_done(&c->out)))
         kr_task_post(c->cfg.sched, &c->step);
     return n;
+}
+
+static void raw_eof(struct client *c)
+{
+    if (kr_timer_start(c->cfg.sched, &c->timer, KR_UPGRADE_LINGER_MS) == 0)
+        on_end(c);
+    else
+        shut(c, KR_PIPE_ABORT, KR_ENOMEM, "no memory for a timer");
 }
 
 static void on_eof(void *user)
@@ -411,6 +481,10 @@ static void on_eof(void *user)
 
     if (c->closing)
         return;
+    if (c->raw) {
+        raw_eof(c);
+        return;
+    }
     tell_drain(c);
     if (c->closing)
         return;

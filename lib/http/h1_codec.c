@@ -55,7 +55,7 @@ void kr_h1_reader_start(struct kr_h1_reader *r, struct kr_head *head, bool head_
     r->head_bytes = r->ext_bytes = 0;
     r->facts = (struct kr_h1_facts){0};
     r->framing = KR_H1_NONE;
-    r->http10 = r->keep_alive = r->expects_continue = false;
+    r->http10 = r->keep_alive = r->expects_continue = r->upgrade = false;
     kr_head_deinit(&r->trailers);
     r->state = FIRST;
 }

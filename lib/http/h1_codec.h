@@ -50,6 +50,7 @@ struct kr_h1_facts { /* what the fields of one head said about framing; belongs 
     bool coding_bad; /* not exactly "chunked" */
     bool expect_bad; /* not exactly "100-continue" */
     bool connection; /* there is a Connection field */
+    bool upgrade;    /* there is an Upgrade field */
 };
 
 struct kr_h1_reader { /* embed it; read the second part, the rest belongs to h1_codec.c */
@@ -66,10 +67,11 @@ struct kr_h1_reader { /* embed it; read the second part, the rest belongs to h1_
     bool blank_skipped; /* the one empty line before a request (RFC 9112 section 2.2) */
     struct kr_h1_facts facts;
 
-    uint8_t framing;       /* enum kr_h1_framing; from KR_H1_HEAD on, like the next three */
+    uint8_t framing;       /* enum kr_h1_framing; from KR_H1_HEAD on, like the next four */
     bool http10;           /* the peer speaks HTTP/1.0 */
     bool keep_alive;       /* the connection may go on after this message */
     bool expects_continue; /* a body follows only after 100 */
+    bool upgrade;          /* a request for an upgrade (RFC 9110 section 7.8); it has no body */
     struct kr_head trailers;
     int rc;
     int status;
@@ -97,6 +99,8 @@ bool kr_h1_reader_idle(const struct kr_h1_reader *r);
  * KR_EINVAL if something would not be read back as it is meant (CR, LF, NUL, a bad name). */
 int kr_h1_write_request(struct kr_buf *out, const struct kr_head *head, bool length);
 int kr_h1_write_response(struct kr_buf *out, const struct kr_head *head, bool length);
+/* The two fields that ask for an upgrade to one protocol, as SPDY/3.1. */
+int kr_h1_write_upgrade(struct kr_buf *out, struct kr_bytes token);
 int kr_h1_write_fields(struct kr_buf *out, const struct kr_head *head, bool length);
 /* Writes the size line of a chunk of n bytes (0 < n < 2^32); returns its length (<= 10). */
 size_t kr_h1_write_chunk_size(uint8_t *out, size_t n);

@@ -5,12 +5,21 @@
  * is ambiguous (RFC 9112 section 6.3), is answered 400 (431, 414, 501) with a short text body by
  * way of on_bad_request, and the connection is closed. Limits: head KR_HEAD_MAX in all; time to a
  * whole head, idle time between requests: see config.
+ *
  * Server: an answer that is whole before its request says Connection: close, and the connection
- * closes by flush. A client that ends its side
- * while an exchange runs has gone. Pipelined bytes and unconsumed body bytes stop the reading
- * beyond 64 KiB each.
+ * closes by flush. A client that ends its side while an exchange runs has gone. Pipelined bytes and
+ * unconsumed body bytes stop the reading beyond 64 KiB each. A request for an upgrade that has a
+ * body is refused with 400; what comes behind one is held, handed over after 101, and after any
+ * other answer thrown away unread.
+ *
  * Client: open gives NULL also for a head that cannot be written safely. The connection is reused
- * only if both messages ended cleanly; 1xx answers are skipped, 101 is a protocol error.
+ * only if both messages ended cleanly; 1xx answers are skipped, 101 without having asked for it, or
+ * to another protocol, is an error. A head with `protocol` (at most 64 bytes; no length above 0)
+ * asks for an upgrade; bytes of the user wait for the 101.
+ *
+ * Upgraded: no time-out applies but KR_UPGRADE_LINGER_MS, and drain does not cut it. It ends with
+ * KR_ECONNLOST when the pipe breaks, and with 0 at a client whose server had ended its direction.
+ *
  * Memory: idle, a connection holds no buffer. Threads: one. */
 #ifndef KR_HTTP_H1_CONN_H
 #define KR_HTTP_H1_CONN_H

@@ -179,6 +179,8 @@ static bool note_fact(struct kr_h1_reader *r, struct kr_bytes name, struct kr_by
             f->coding_bad = true;
     } else if (name.n == 10 && kr_bytes_is(name, "connection")) {
         f->connection = true;
+    } else if (name.n == 7 && kr_bytes_is(name, "upgrade")) {
+        f->upgrade = true;
     } else if (name.n == 6 && kr_bytes_is(name, "expect")) {
         f->expects++;
         if (!kr_bytes_eq_fold(value, KR_LIT("100-continue")))
@@ -331,6 +333,19 @@ static bool says_close(const struct kr_h1_reader *r)
     return r->facts.connection && kr_head_has_token(r->head, KR_LIT("connection"), KR_LIT("close"));
 }
 
+/* An upgrade with a body has two readings of what comes first, the body or the new protocol (RFC
+ * 9931), and is refused. HTTP/1.0 knows no upgrades: there the field means nothing. */
+static bool judge_upgrade(struct kr_h1_reader *r)
+{
+    const struct kr_h1_facts *f = &r->facts;
+
+    r->upgrade = f->upgrade && f->connection && !r->http10 &&
+                 kr_head_has_token(r->head, KR_LIT("connection"), KR_LIT("upgrade"));
+    if (r->upgrade && r->framing != KR_H1_NONE)
+        return bad(r, "a request for an upgrade has a body");
+    return true;
+}
+
 bool kr_h1_judge_request(struct kr_h1_reader *r)
 {
     const struct kr_h1_facts *f = &r->facts;
@@ -340,7 +355,7 @@ bool kr_h1_judge_request(struct kr_h1_reader *r)
         return bad(r, "there must be one well-formed Host");
     if (f->target_authority.n != 0 && !kr_bytes_eq_fold(f->target_authority, host))
         return bad(r, "the request target names another host than Host");
-    if (!judge_framing(r))
+    if (!judge_framing(r) || !judge_upgrade(r))
         return false;
     if (f->expects > 1 || f->expect_bad)
         return kr_h1_refuse(r, KR_EPROTO, 417, "only 100-continue can be expected");

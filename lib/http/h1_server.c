@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path: on_bytes reads a head (READ), on_request, body to the user, on_end (WAIT); the user
  * answers; fill hands the answer over; step ends the exchange and reads the next request (READ).
+ * An upgrade: on_head does not read on (HOLD: what comes waits in `pending`); 101 makes it RAW, and
+ * step hands over what waited, then every byte goes straight through, until the user's direction
+ * ends; any other answer makes it DEAF: what came and what comes is thrown away, never parsed
+ * (CVE-2018-1002105), and the connection closes behind the answer.
  * Failure modes: a request that is refused is answered, and an answer that is whole before its
  * request ends the connection too: CLOSING by way of flush, where the pipe sees to it that the
  * client reads the answer although its input is not read any more. An abort, a broken body, or a
  * client that goes: CLOSING at once, without a last chunk. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "http/h1_answer.h"
 #include "http/h1_codec.h"
 #include "http/h1_conn.h"
 #include "http/h1_out.h"
 
 enum {
-    PENDING_MAX = 64 * 1024, /* pipelined bytes that wait; then reading stops */
+    PENDING_MAX = 64 * 1024, /* pipelined or held bytes that wait; then reading stops */
     OWED_MAX = 64 * 1024,    /* body bytes the user has not consumed; then reading stops */
-    BAD_BODY_MAX = 64 * 1024,
 };
 
 enum state {
     READ,    /* between requests, in a head or in a body */
     WAIT,    /* the request is whole; its exchange goes on */
+    HOLD,    /* it asks for an upgrade and is not answered; what comes is kept */
+    RAW,     /* upgraded */
+    DEAF,    /* the upgrade was refused; what comes is thrown away */
     CLOSING, /* the pipe was told to close */
 };
 
@@ -36,7 +41,7 @@ struct server {
     struct kr_h1_out out;
     struct kr_buf pending; /* input behind the current request */
     struct kr_task step;
-    struct kr_timer timer; /* idle or head */
+    struct kr_timer timer; /* idle, head, or how long RAW outlives the client's end */
     size_t owed;
     uint8_t state;    /* enum state */
     bool live;        /* ex is in use */
@@ -48,8 +53,7 @@ struct server {
     bool eof;
     int rc; /* for on_close, with why */
     const char *why;
-    int64_t date_s; /* the second that `date` shows */
-    char date[40];
+    struct kr_h1_date date;
 };
 
 /* ---- small steps ---- */
@@ -121,42 +125,7 @@ static void end_exchange(struct server *s, int rc)
 
 static const char *date_now(struct server *s)
 {
-    time_t now = (time_t)(s->cfg.sched->now_wall_ms / 1000);
-    struct tm tm;
-
-    if (s->date_s != now || s->date[0] == '\0') {
-        gmtime_r(&now, &tm);
-        strftime(s->date, sizeof s->date, "%a, %d %b %Y %H:%M:%S GMT", &tm); /* RFC 9110 5.6.7 */
-        s->date_s = now;
-    }
-    return s->date;
-}
-
-/* How the body of this answer is framed (RFC 9112 section 6.3). */
-static enum kr_h1_framing choose_framing(const struct server *s, const struct kr_head *head,
-                                         bool end)
-{
-    if (s->head_method || head->status == 204 || head->status == 304)
-        return KR_H1_NONE;
-    if (end || kr_head_content_length(head) >= 0)
-        return KR_H1_LENGTH;
-    return s->reader.http10 ? KR_H1_UNTIL_CLOSE : KR_H1_CHUNKED;
-}
-
-/* Status line and fields, without the end of the head. */
-static int write_head(struct server *s, const struct kr_head *head, enum kr_h1_framing framing)
-{
-    struct kr_buf *text = &s->out.text;
-    bool length = kr_head_content_length(head) >= 0;
-    int rc = kr_h1_write_response(text, head, length && head->status != 204);
-
-    if (rc == 0 && kr_head_find(head, KR_LIT("date")) == NULL)
-        rc = kr_buf_printf(text, "date: %s\r\n", date_now(s));
-    if (rc == 0 && framing == KR_H1_CHUNKED)
-        rc = kr_buf_append_str(text, "transfer-encoding: chunked\r\n");
-    if (rc == 0 && framing == KR_H1_LENGTH && !length)
-        rc = kr_buf_append_str(text, "content-length: 0\r\n");
-    return rc;
+    return kr_h1_date(&s->date, s->cfg.sched->now_wall_ms);
 }
 
 /* Connection: close is decided as late as possible: a small request body usually came whole by the
@@ -166,41 +135,20 @@ static int finish_head(struct server *s)
     if (!s->head_open)
         return 0;
     s->head_open = false;
+    s->ex.head_sent = true;
+    if (s->state == RAW)
+        return kr_buf_append_str(&s->out.text, "connection: Upgrade\r\n\r\n");
     if (s->conn.draining || !s->ex.in_ended || !s->live)
         s->close_after = true;
-    s->ex.head_sent = true;
     return kr_buf_append_str(&s->out.text, s->close_after ? "connection: close\r\n\r\n" : "\r\n");
-}
-
-static int write_bad(struct server *s, int status, const char *why)
-{
-    bool no_body = s->head_method || kr_bytes_is(s->ex.head.method, "HEAD");
-    struct kr_head head;
-    struct kr_buf body;
-    int rc;
-
-    kr_head_init(&head, KR_HEAD_MAX);
-    kr_buf_init(&body, BAD_BODY_MAX);
-    head.status = status;
-    if (s->cfg.on_bad_request != NULL)
-        s->cfg.on_bad_request(s->cfg.owner, status, why, &head, &body);
-    rc = kr_h1_write_response(&s->out.text, &head, false);
-    if (rc == 0)
-        rc = kr_buf_printf(&s->out.text,
-                           "date: %s\r\ncontent-length: %zu\r\nconnection: close\r\n\r\n",
-                           date_now(s), body.n);
-    if (rc == 0 && !no_body)
-        rc = kr_buf_append(&s->out.text, kr_buf_bytes(&body));
-    kr_head_deinit(&head);
-    kr_buf_deinit(&body);
-    return rc;
 }
 
 /* Answers what is no request, or stopped being one; nothing is parsed after it. */
 static void answer_bad(struct server *s, int status, const char *why)
 {
     int code = s->reader.rc != 0 ? s->reader.rc : KR_ETIMEDOUT;
-    int rc = write_bad(s, status, why);
+    bool no_body = s->head_method || kr_bytes_is(s->ex.head.method, "HEAD");
+    int rc = kr_h1_answer_bad(&s->out.text, &s->cfg, status, why, no_body, date_now(s));
 
     kr_h1_out_body(&s->out, KR_H1_NONE, 0, true);
     shut(s, rc == 0 ? KR_PIPE_FLUSH : KR_PIPE_ABORT, code, why);
@@ -227,16 +175,27 @@ static struct server *server_of(struct kr_exchange *ex)
     return KR_CONTAINER_OF(ex, struct server, ex);
 }
 
+/* The final answer to an upgrade decides what its bytes are; step sees to those that wait. */
+static void settle_upgrade(struct server *s, int status)
+{
+    s->state = status == 101 ? RAW : DEAF;
+    if (s->state == DEAF)
+        kr_buf_deinit(&s->pending);
+    kr_task_post(s->cfg.sched, &s->step);
+}
+
 static int ex_send_head(struct kr_exchange *ex, const struct kr_head *head, bool end)
 {
     struct server *s = server_of(ex);
-    enum kr_h1_framing framing = choose_framing(s, head, end);
+    enum kr_h1_framing framing = kr_h1_answer_framing(head, end, s->head_method, s->reader.http10);
     int64_t length = kr_head_content_length(head);
     size_t before = s->out.text.n;
     int rc;
 
     KR_ASSERT(s->out.state == KR_H1_OUT_IDLE);
-    rc = write_head(s, head, framing);
+    if (head->status == 101 && (s->state != HOLD || kr_head_find(head, KR_LIT("upgrade")) == NULL))
+        return KR_EINVAL;
+    rc = kr_h1_answer_head(&s->out.text, head, framing, date_now(s));
     if (rc != 0) {
         s->out.text.n = before;
         return rc;
@@ -246,6 +205,8 @@ static int ex_send_head(struct kr_exchange *ex, const struct kr_head *head, bool
         s->close_after = true;
     s->head_open = true;
     ex->expects_continue = false;
+    if (s->state == HOLD)
+        settle_upgrade(s, head->status);
     kr_h1_out_body(&s->out, framing, length > 0 ? (uint64_t)length : 0, end);
     if (s->out.state == KR_H1_OUT_BROKEN) /* a length without a body */
         kr_task_post(s->cfg.sched, &s->step);
@@ -317,6 +278,11 @@ static void on_head(struct server *s)
     s->ex.expects_continue = s->reader.expects_continue;
     s->ex.in_ended = s->reader.framing == KR_H1_NONE ||
                      (s->reader.framing == KR_H1_LENGTH && s->reader.left == 0);
+    if (s->reader.upgrade) {
+        s->state = HOLD;
+        s->ex.upgrade = true;
+        s->ex.in_ended = false;
+    }
     s->conn.user_ops->on_request(s->conn.owner, &s->ex);
     KR_ASSERT(!s->live || s->ex.user_ops != NULL);
 }
@@ -332,7 +298,8 @@ static void on_end(struct server *s)
 {
     const struct kr_head *trailers = s->reader.trailers.n != 0 ? &s->reader.trailers : NULL;
 
-    s->state = WAIT;
+    if (s->state != RAW)
+        s->state = WAIT;
     s->ex.in_ended = true;
     s->ex.user_ops->on_end(s->ex.user, trailers);
 }
@@ -361,13 +328,30 @@ static void parse(struct server *s, struct kr_bytes *in)
         set_timer(s, s->cfg.head_timeout_ms);
 }
 
+/* What waited while the upgrade was not answered. */
+static void hand_over_held(struct server *s)
+{
+    struct kr_buf held = s->pending;
+
+    if (s->state != RAW || held.n == 0)
+        return;
+    kr_buf_init(&s->pending, held.max);
+    on_body(s, kr_buf_bytes(&held));
+    kr_buf_deinit(&held);
+}
+
 static void on_bytes(void *user, struct kr_bytes in)
 {
     struct server *s = user;
+    bool keep;
 
     if (s->state == READ && s->pending.n == 0)
         parse(s, &in);
-    if (s->state != CLOSING && in.n != 0 && kr_buf_append(&s->pending, in) != 0)
+    hand_over_held(s);
+    if (s->state == RAW && in.n != 0)
+        on_body(s, in);
+    keep = s->state == READ || s->state == WAIT || s->state == HOLD;
+    if (keep && in.n != 0 && kr_buf_append(&s->pending, in) != 0)
         shut(s, KR_PIPE_ABORT, KR_ENOMEM, "no memory for pipelined input");
     update_reading(s);
 }
@@ -411,6 +395,7 @@ static void answered(struct server *s)
 
 static void run(struct server *s)
 {
+    hand_over_held(s);
     if (s->state == CLOSING)
         return;
     if (s->out.state == KR_H1_OUT_BROKEN) {
@@ -433,6 +418,8 @@ static void on_timer(struct kr_timer *t)
 {
     struct server *s = KR_CONTAINER_OF(t, struct server, timer);
 
+    if (s->state == RAW) /* the client ended its direction long ago */
+        end_exchange(s, 0);
     if (s->state == READ && !kr_h1_reader_idle(&s->reader))
         answer_bad(s, 408, "the request head took too long");
     else
@@ -459,17 +446,28 @@ static size_t fill(void *user, uint8_t *out, size_t room)
     return n;
 }
 
+static void raw_eof(struct server *s)
+{
+    hand_over_held(s);
+    if (s->state != RAW)
+        return;
+    set_timer(s, KR_UPGRADE_LINGER_MS);
+    if (s->state == RAW)
+        on_end(s);
+}
+
 static void on_eof(void *user)
 {
     struct server *s = user;
 
     s->eof = true;
-    if (s->live && kr_h1_out_done(&s->out))
-        return;  /* the answer is out; step sees the end */
-    if (s->live) /* a client that ends its side has gone (as Go's server sees it) */
-        shut(s, KR_PIPE_ABORT, KR_ECONNLOST, "the client went away");
-    else
+    if (s->state == RAW)
+        raw_eof(s);
+    else if (!s->live)
         shut(s, KR_PIPE_FLUSH, 0, NULL);
+    else if (!kr_h1_out_done(&s->out)) /* a client that ends its side has gone (as Go sees it) */
+        shut(s, KR_PIPE_ABORT, KR_ECONNLOST, "the client went away");
+    /* else the answer is out; step sees the end */
 }
 
 static void on_close(void *user, int rc, const struct kr_note *why)

@@ -132,6 +132,22 @@ int kr_h1_write_request(struct kr_buf *out, const struct kr_head *head, bool len
     return kr_h1_write_fields(out, head, length);
 }
 
+int kr_h1_write_upgrade(struct kr_buf *out, struct kr_bytes token)
+{
+    int rc = kr_buf_reserve(out, token.n + sizeof "connection: Upgrade\r\nupgrade: \r\n");
+
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < token.n; i++) { /* RFC 9110 section 7.8: name, slash, version */
+        if (token.p[i] != '/' && !kr_h1_all_of(kr_bytes_of(token.p + i, 1), KR_H1_TOKEN))
+            return KR_EINVAL;
+    }
+    put(out, KR_LIT("connection: Upgrade\r\nupgrade: "));
+    put(out, token);
+    put(out, KR_LIT("\r\n"));
+    return 0;
+}
+
 int kr_h1_write_response(struct kr_buf *out, const struct kr_head *head, bool length)
 {
     int rc;

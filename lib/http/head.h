@@ -21,7 +21,8 @@ struct kr_head { /* read the fields; change them only through these functions or
     struct kr_bytes scheme;    /* request */
     struct kr_bytes authority; /* request; Host of HTTP/1.1 */
     struct kr_bytes path;      /* request: path and query as they came */
-    struct kr_bytes protocol;  /* extended CONNECT (RFC 8441); else empty */
+    struct kr_bytes protocol;  /* to upgrade to: extended CONNECT (RFC 8441), or
+                                  HTTP/1.1's Upgrade in an opened request; else empty */
     int status;                /* response; 0 in a request */
     struct kr_field *fields;
     size_t n;
