@@ -23,7 +23,8 @@ struct kr_task { /* the fields belong to sched.c */
     struct kr_list link;
 };
 
-struct kr_sched { /* read now_ms and now_wall_ms; the rest belongs to sched.c */
+struct kr_sched { /* read now_ms (the loop sets it after each wait) and now_wall_ms; the rest
+                     belongs to sched.c */
     int64_t now_ms;
     int64_t now_wall_ms;
     struct kr_timer **heap; /* heap[1..count] */

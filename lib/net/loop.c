@@ -24,6 +24,7 @@ struct kr_loop {
     struct ev_check polled; /* runs first after each wait */
     int64_t polled_us;
     int64_t lag_us;
+    uint64_t turns;
     struct kr_list next; /* kr_task.link: to be posted in the next turn */
     struct signal_watch *signals[SIGNALS_MAX];
     size_t signal_count;
@@ -53,6 +54,7 @@ static void on_polled(struct ev_loop *ev, struct ev_check *w, int events)
     struct kr_loop *loop = w->data;
 
     (void)ev, (void)events;
+    loop->turns++;
     loop->polled_us = now_us(CLOCK_MONOTONIC);
     loop->sched.now_ms = loop->polled_us / 1000;
 }
@@ -177,6 +179,11 @@ void kr_loop_post_next(struct kr_loop *loop, struct kr_task *t)
 {
     if (!kr_list_linked(&t->link))
         kr_list_append(&loop->next, &t->link);
+}
+
+uint64_t kr_loop_turns(const struct kr_loop *loop)
+{
+    return loop->turns;
 }
 
 int64_t kr_loop_take_lag_ms(struct kr_loop *loop)

@@ -333,6 +333,21 @@ static void work(struct kr_stream *s)
     kr_stream_flush(s); /* what the codec had to answer */
 }
 
+/* A storm of handshakes must not keep the others waiting: what is not read now is still readable in
+ * the next turn. */
+static bool may_read(struct kr_stream *s)
+{
+    struct kr_tls_io *io = s->io;
+    uint64_t turn = kr_loop_turns(io->loop);
+
+    if (!s->hold)
+        return true;
+    if (io->shake_turn != turn)
+        io->shakes = 0;
+    io->shake_turn = turn;
+    return io->shakes++ < KR_STREAM_SHAKES;
+}
+
 static void receive(struct kr_stream *s)
 {
     struct kr_tls_io *io = s->io;
@@ -385,7 +400,7 @@ static void on_ready(struct kr_fd *f, unsigned events)
 
     if (events & KR_FD_WRITE)
         on_writable(s);
-    if (events & KR_FD_READ)
+    if (events & KR_FD_READ && may_read(s))
         receive(s);
     watch(s);
 }
@@ -490,7 +505,7 @@ void kr_stream_close(struct kr_stream *s, enum kr_pipe_close how)
 {
     if (s->ending || (s->flushing && how == KR_PIPE_FLUSH))
         return;
-    if (how == KR_PIPE_ABORT) {
+    if (how == KR_PIPE_ABORT || s->hold) {
         s->reset = true;
         end(s);
         return;

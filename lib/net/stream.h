@@ -23,6 +23,7 @@ enum {
     KR_STREAM_OUT = 256 * 1024,
     KR_STREAM_OUT_STOP = 192 * 1024, /* no more is asked of the user beyond that */
     KR_STREAM_TURN = 256 * 1024,     /* read in one turn */
+    KR_STREAM_SHAKES = 8,            /* handshake steps in one turn, about 5 ms of work */
     KR_STREAM_FLUSH_MS = 5000,
 };
 
@@ -47,6 +48,8 @@ struct kr_tls_io { /* the fields belong to stream.c; codecs use in, in_at, in_n 
     struct kr_sched *sched;
     struct kr_list streams; /* kr_stream.link */
     size_t count;
+    uint64_t shake_turn; /* the turn that `shakes` counts in */
+    unsigned shakes;
     struct kr_lingers lingers;
     void *idle_ctx; /* tls_slim.c's, with how it is freed */
     void (*idle_free)(void *idle_ctx);

@@ -481,10 +481,9 @@ void kr_tls_pipe_release(struct kr_pipe *p)
     kr_stream_detach(&t->s);
 }
 
-int kr_tls_pipe_adopt(struct kr_pipe *p, struct kr_tls_io *io)
+void kr_tls_pipe_adopt(struct kr_pipe *p, struct kr_tls_io *io)
 {
     kr_stream_adopt(KR_CONTAINER_OF(p, struct kr_stream, pipe), io);
-    return 0;
 }
 
 void kr_tls_pipe_discard(struct kr_pipe *p)

@@ -5,10 +5,10 @@
  * Memory:  a pipe is one object plus OpenSSL's state; what the socket did not take is kept (at most
  *          the size of the shared buffer) and nothing is asked of the user until it is gone. Once
  *          a server has read the peer's certificate, it is freed.
- * Limits:  handshake deadline (10 s unless given), 256 KiB a turn in each direction, 5 s for the
- *          last bytes of a flushing close, TLS key updates 4 at once and then 1 in 50 s.
- * Errors:  at the end of a handshake and in on_close: KR_ETLS (the note says why: expired, unknown
- *          authority, no certificate, version, ALPN, what the peer's alert said), KR_ETIMEDOUT,
+ * Limits:  handshake deadline (10 s unless given), 8 handshake steps a turn, 256 KiB a turn in each
+ * direction, 5 s for the last bytes of a flushing close, TLS key updates 4 at once and then 1 in 50
+ * s. Errors:  at the end of a handshake and in on_close: KR_ETLS (the note says why: expired,
+ * unknown authority, no certificate, version, ALPN, what the peer's alert said), KR_ETIMEDOUT,
  *          KR_ECONNLOST (also: the peer vanished without close_notify), KR_ECANCELED, KR_ENOMEM.
  *          A TLS 1.3 client learns only with the first bytes (or the end) that the server refused
  *          its certificate (RFC 8446 section 4.4.2.4).
@@ -64,10 +64,9 @@ struct kr_pipe *kr_tls_connect(struct kr_tls_io *io, const struct kr_tls_start *
                                struct kr_note *why);
 
 /* Moving a pipe to another thread: release it where the handshake ran (in on_handshake or later,
- * before it is attached), pass the pointer, adopt it there, attach. KR_ENOMEM: it is still
- * released; try again or kr_tls_pipe_discard it. */
+ * before it is attached), pass the pointer, adopt it there, attach. */
 void kr_tls_pipe_release(struct kr_pipe *p);
-int kr_tls_pipe_adopt(struct kr_pipe *p, struct kr_tls_io *io);
+void kr_tls_pipe_adopt(struct kr_pipe *p, struct kr_tls_io *io);
 void kr_tls_pipe_discard(struct kr_pipe *p); /* a released one that nobody wants */
 
 /* Bytes that wait in the pipe because the socket did not take them (a gauge). */

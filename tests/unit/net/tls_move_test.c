@@ -41,7 +41,7 @@ static void on_wake(struct kr_wake *wake)
         world_end_init(e);
         e->pipe = k->mailbox[k->taken++];
         e->send_left = BYTES;
-        assert_int_equal(kr_tls_pipe_adopt(e->pipe, k->io), 0);
+        kr_tls_pipe_adopt(e->pipe, k->io);
         kr_pipe_attach(e->pipe, &world_pipe_user, e);
         kr_pipe_want_fill(e->pipe);
         kr_pipe_close(e->pipe, KR_PIPE_FLUSH);

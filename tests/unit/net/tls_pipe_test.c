@@ -500,6 +500,59 @@ static void test_cancel_during_handshake_then_one_callback_with_canceled(void **
     world_deinit(&w);
 }
 
+enum { STORM = 50 };
+
+/* How many of the ends know the outcome of their handshake. */
+static int shaken(const struct world_end ends[2][STORM])
+{
+    int n = 0;
+
+    for (int i = 0; i < STORM; i++)
+        n += ends[0][i].handshakes + ends[1][i].handshakes;
+    return n;
+}
+
+static void test_storm_of_handshakes_then_a_turn_does_a_few_and_all_succeed(void **state)
+{
+    static struct world_end ends[2][STORM];
+    struct kr_tls_context *ctx[2];
+    struct world w;
+    int before = 0;
+
+    (void)state;
+    world_init(&w);
+    ctx[0] = agent_context(&w, &w.agent, &w.ca, agent_alpn);
+    ctx[1] = hub_context(&w);
+    for (int i = 0; i < STORM; i++) {
+        int fds[2];
+
+        world_pair(fds);
+        for (int side = 0; side < 2; side++) {
+            struct kr_tls_start start = {.ctx = ctx[side],
+                                         .fd = fds[side],
+                                         .user_ops = &world_tls_user,
+                                         .owner = &ends[side][i]};
+
+            world_end_init(&ends[side][i]);
+            assert_non_null(side == 0 ? kr_tls_connect(w.io, &start, NULL)
+                                      : kr_tls_accept(w.io, &start, NULL));
+        }
+    }
+    while (before < 2 * STORM) {
+        int now;
+
+        kr_loop_turn(w.loop, 100);
+        now = shaken(ends);
+        assert_true(now - before <= 8);
+        before = now;
+    }
+    for (int i = 0; i < STORM; i++)
+        assert_true(ends[0][i].handshake == 0 && ends[1][i].handshake == 0);
+    kr_tls_context_unref(ctx[0]);
+    kr_tls_context_unref(ctx[1]);
+    world_deinit(&w);
+}
+
 static void test_io_destroyed_while_pipes_live_then_owners_are_told(void **state)
 {
     struct world w;
@@ -538,6 +591,7 @@ int main(void)
         cmocka_unit_test(test_peer_that_is_silent_then_handshake_times_out),
         cmocka_unit_test(test_peer_that_speaks_no_tls_then_told_what_it_speaks),
         cmocka_unit_test(test_cancel_during_handshake_then_one_callback_with_canceled),
+        cmocka_unit_test(test_storm_of_handshakes_then_a_turn_does_a_few_and_all_succeed),
         cmocka_unit_test(test_io_destroyed_while_pipes_live_then_owners_are_told),
     };
 
