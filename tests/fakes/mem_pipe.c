@@ -19,6 +19,7 @@ struct end {
     bool stalled;
     bool reading;
     bool want;     /* fill is to be called */
+    bool ended;    /* its direction ends behind what fill still has */
     bool flushing; /* closing, what fill still has goes first */
     bool closing;  /* on_close comes next */
     bool closed;
@@ -102,6 +103,11 @@ static void finish(struct end *e)
         free_pair(e->pair);
 }
 
+static bool may_push(const struct end *e)
+{
+    return e->reading && !e->stalled && !e->closing && !e->flushing;
+}
+
 /* Asks for bytes while the other side has room; false: something is left to ask for. */
 static bool pull(struct end *e)
 {
@@ -117,8 +123,8 @@ static bool pull(struct end *e)
         else if (!o->closed && kr_buf_append(&o->travelling, kr_bytes_of(out, n)) != 0)
             abort();
     }
-    if (o->travelling.n != 0)
-        wake(o);
+    if (o->travelling.n != 0 && may_push(o))
+        wake(o); /* two stalled ends must not wake each other for ever */
     return !e->want;
 }
 
@@ -136,18 +142,20 @@ static void push(struct end *e)
     wake(e);
 }
 
-static bool may_push(const struct end *e)
-{
-    return e->reading && !e->stalled && !e->closing && !e->flushing;
-}
-
 static void run(struct kr_task *t)
 {
     struct end *e = KR_CONTAINER_OF(t, struct end, task);
 
     if (!e->closing) {
+        bool dry;
+
         e->want |= e->flushing;
-        e->closing |= pull(e) && e->flushing;
+        dry = pull(e);
+        e->closing |= dry && e->flushing;
+        if (dry && e->ended && !other(e)->eof_comes) {
+            other(e)->eof_comes = true;
+            wake(other(e));
+        }
     }
     if (e->closing) {
         finish(e);
@@ -290,6 +298,17 @@ void kr_mem_peer_send(struct kr_mem_peer *p, struct kr_bytes bytes)
         return;
     KR_ASSERT(kr_buf_append(&p->out, bytes) == 0);
     kr_pipe_want_fill(p->pipe);
+}
+
+void kr_mem_peer_end(struct kr_mem_peer *p)
+{
+    struct end *e;
+
+    if (p->pipe == NULL)
+        return;
+    e = KR_CONTAINER_OF(p->pipe, struct end, pipe);
+    e->ended = e->want = true;
+    wake(e);
 }
 
 void kr_mem_peer_close(struct kr_mem_peer *p, enum kr_pipe_close how)

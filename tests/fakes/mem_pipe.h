@@ -43,6 +43,8 @@ struct kr_mem_peer {
 void kr_mem_peer_init(struct kr_mem_peer *p, struct kr_pipe *pipe);
 void kr_mem_peer_deinit(struct kr_mem_peer *p); /* the pipe must be closed or destroyed */
 void kr_mem_peer_send(struct kr_mem_peer *p, struct kr_bytes bytes);
+/* Ends its direction behind what is in `out`; the other one goes on. */
+void kr_mem_peer_end(struct kr_mem_peer *p);
 void kr_mem_peer_close(struct kr_mem_peer *p, enum kr_pipe_close how);
 
 #endif

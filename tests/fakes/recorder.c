@@ -25,6 +25,7 @@ static void record_head(struct kr_rec *r)
     r->headed = true;
     r->status = h->status;
     r->whole_at_head = r->ex->in_ended;
+    r->upgrade = r->ex->upgrade;
     r->expected_continue = r->ex->expects_continue;
     snprintf(r->line, sizeof r->line, "%.*s %.*s %.*s", (int)h->method.n, (const char *)h->method.p,
              (int)h->authority.n, (const char *)h->authority.p, (int)h->path.n,
@@ -120,7 +121,12 @@ void kr_rec_deinit(struct kr_rec *r)
 
 void kr_rec_send(struct kr_rec *r, const char *text, bool end)
 {
-    KR_ASSERT(kr_buf_append_str(&r->out, text) == 0);
+    kr_rec_send_bytes(r, kr_bytes_str(text), end);
+}
+
+void kr_rec_send_bytes(struct kr_rec *r, struct kr_bytes bytes, bool end)
+{
+    KR_ASSERT(kr_buf_append(&r->out, bytes) == 0);
     r->out_end = end;
     kr_exchange_ready(r->ex);
 }
@@ -214,8 +220,8 @@ void kr_rec_conn_deinit(struct kr_rec_conn *c)
         kr_rec_deinit(&c->recs[i]);
 }
 
-struct kr_rec *kr_rec_open(struct kr_rec_conn *c, const char *method, const char *path, bool end,
-                           const char *const *fields)
+static struct kr_rec *open_any(struct kr_rec_conn *c, const char *method, const char *path,
+                               const char *token, bool end, const char *const *fields)
 {
     struct kr_rec *r = &c->recs[c->n];
     struct kr_head head;
@@ -226,6 +232,8 @@ struct kr_rec *kr_rec_open(struct kr_rec_conn *c, const char *method, const char
     head.scheme = KR_LIT("https");
     head.authority = KR_LIT("origin:443");
     head.path = kr_bytes_str(path);
+    if (token != NULL)
+        head.protocol = kr_bytes_str(token);
     add_fields(&head, fields);
     r->ex = kr_conn_open(c->conn, &head, end, &kr_rec_ops, r);
     kr_head_deinit(&head);
@@ -233,4 +241,16 @@ struct kr_rec *kr_rec_open(struct kr_rec_conn *c, const char *method, const char
         return NULL;
     c->n++;
     return r;
+}
+
+struct kr_rec *kr_rec_open(struct kr_rec_conn *c, const char *method, const char *path, bool end,
+                           const char *const *fields)
+{
+    return open_any(c, method, path, NULL, end, fields);
+}
+
+struct kr_rec *kr_rec_open_upgrade(struct kr_rec_conn *c, const char *method, const char *path,
+                                   const char *token, const char *const *fields)
+{
+    return open_any(c, method, path, token, false, fields);
 }

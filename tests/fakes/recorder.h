@@ -19,6 +19,7 @@ struct kr_rec {             /* one exchange, on either side */
     bool ended;             /* on_end */
     bool expected_continue; /* at on_request */
     bool whole_at_head;     /* in_ended as the head came */
+    bool upgrade;           /* the request asked for one */
     int done;               /* how often on_done came */
     int rc;                 /* with it */
     bool hold;              /* set by the test: consume nothing */
@@ -40,6 +41,7 @@ void kr_rec_init(struct kr_rec *r);
 void kr_rec_deinit(struct kr_rec *r);
 /* More outgoing body; `end`: the last of it. */
 void kr_rec_send(struct kr_rec *r, const char *text, bool end);
+void kr_rec_send_bytes(struct kr_rec *r, struct kr_bytes bytes, bool end);
 void kr_rec_abort(struct kr_rec *r);
 void kr_rec_release(struct kr_rec *r); /* consumes what is owed */
 /* Answers with a status, fields ("name", "value", ... NULL) and a body, at once. */
@@ -67,5 +69,8 @@ void kr_rec_conn_deinit(struct kr_rec_conn *c);
 /* Client: opens an exchange on the connection; NULL if it takes none. `end`: without a body. */
 struct kr_rec *kr_rec_open(struct kr_rec_conn *c, const char *method, const char *path, bool end,
                            const char *const *fields);
+/* The same, asking for an upgrade to `token`. */
+struct kr_rec *kr_rec_open_upgrade(struct kr_rec_conn *c, const char *method, const char *path,
+                                   const char *token, const char *const *fields);
 
 #endif
