@@ -45,6 +45,7 @@ struct h2_stream {
     bool head_done;      /* the incoming head is complete; what follows are trailers */
     bool gone;           /* the user has no more to do with it */
     bool reset_by_user;  /* the RST_STREAM to come is ours, not the peer's fault */
+    bool broke_rules;    /* we reset it because the peer broke the protocol */
     bool body_submitted; /* a data source is registered with nghttp2 */
     bool deferred;       /* nghttp2 waits for resume_data */
     bool out_ended;

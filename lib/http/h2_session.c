@@ -229,6 +229,13 @@ static int on_frame_sent(nghttp2_session *ng, const nghttp2_frame *frame, void *
         st = h2_find(s, frame->hd.stream_id);
         if (st == NULL || !st->reset_by_user)
             h2_glitch(s, KR_H2_RESET_CAUSED);
+        if (st != NULL && !st->reset_by_user)
+            st->broke_rules = true;
+        break;
+    case NGHTTP2_GOAWAY: /* with an error that is not ours (terminate): nghttp2 found one */
+        if (frame->goaway.error_code != NGHTTP2_NO_ERROR && s->why_rc == 0)
+            s->why_rc = kr_note_set(&s->why, KR_EPROTO, "HTTP/2: the peer broke the protocol: %s",
+                                    nghttp2_http2_strerror(frame->goaway.error_code));
         break;
     default:
         break;
@@ -263,7 +270,7 @@ static void on_bytes(void *user, struct kr_bytes in)
     if (nghttp2_session_want_write(s->ng))
         h2_want_fill(s);
     else if (!nghttp2_session_want_read(s->ng))
-        terminate(s, NGHTTP2_NO_ERROR, KR_EPROTO);
+        terminate(s, NGHTTP2_NO_ERROR, s->why_rc);
 }
 
 static void copy_out(struct h2_session *s, struct kr_bytes in)
@@ -292,7 +299,7 @@ static size_t fill(void *user, uint8_t *out, size_t room)
 {
     struct h2_session *s = user;
     const uint8_t *p;
-    ssize_t n;
+    ssize_t n = 0;
 
     s->out = out;
     s->room = room;
@@ -300,8 +307,12 @@ static size_t fill(void *user, uint8_t *out, size_t room)
         fill_spill(s);
     while (s->room >= H2_ROOM_MIN && (n = nghttp2_session_mem_send(s->ng, &p)) > 0)
         copy_out(s, kr_bytes_of(p, (size_t)n));
+    if (n < 0 && !s->closing) { /* out of memory: what waits would never go */
+        kr_note_set(&s->why, KR_ENOMEM, "HTTP/2: %s", nghttp2_strerror((int)n));
+        terminate(s, NGHTTP2_INTERNAL_ERROR, KR_ENOMEM);
+    }
     if (!s->closing && !nghttp2_session_want_read(s->ng) && !nghttp2_session_want_write(s->ng))
-        terminate(s, NGHTTP2_NO_ERROR, s->why_rc != 0 ? s->why_rc : KR_EPROTO);
+        terminate(s, NGHTTP2_NO_ERROR, s->why_rc);
     return (size_t)(s->out - out);
 }
 

@@ -15,7 +15,7 @@
 #define GROW_FACTOR 4 /* few round trips to full size on long links */
 #define MAX_FIELDS 1000
 #define FRAME_HEAD 9
-#define DATA_MIN 256 /* room below which a DATA frame is not begun */
+#define DATA_MIN 256         /* room below which a DATA frame is not begun */
 #define HEAD_ABUSE (1 << 20) /* bytes of one head after which it is an attack, not a mistake */
 
 static struct h2_stream *of(struct kr_exchange *ex)
@@ -512,6 +512,8 @@ static int end_code(struct h2_stream *st, uint32_t code)
         return KR_EREFUSED;
     if (code == NGHTTP2_NO_ERROR && (whole || (st->s->cfg.server && st->out_ended)))
         return 0;
+    if (st->broke_rules)
+        return KR_EPROTO;
     st->ex.reset_code = code;
     if (code == NGHTTP2_REFUSED_STREAM && !st->s->cfg.server)
         return KR_EREFUSED;
