@@ -28,7 +28,7 @@ static int page(void *owner, struct kr_bytes path, struct kr_buf *body, const ch
 
     if (kr_bytes_is(path, "/metrics"))
         return metrics(a->w, body, type);
-    if (kr_bytes_is(path, "/readyz") && a->w->draining) {
+    if (kr_bytes_is(path, "/readyz") && a->w->unready) {
         kr_buf_append_str(body, "shutting down\n");
         return 503;
     }

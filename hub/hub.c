@@ -43,6 +43,7 @@ static void on_phase_end(struct kr_timer *t)
 
 static void start_draining(struct hub *h)
 {
+    h->w.draining = true;
     hub_front_stop_accepting(h->front);
     hub_gate_drain(h->gate);
     hub_front_drain(h->front);
@@ -56,6 +57,7 @@ static bool is_quiet(const struct hub *h)
 
 static void cut(struct hub *h)
 {
+    h->w.draining = true;
     hub_front_close(h->front);
     hub_gate_close(h->gate);
     hub_admin_close(h->admin);
@@ -74,7 +76,7 @@ static void enter(struct hub *h, enum drain_phase phase)
     case SERVING:
         return;
     case NOT_READY:
-        h->w.draining = true;
+        h->w.unready = true;
         stay_ms = o->drain_delay_ms;
         break;
     case DRAINING:

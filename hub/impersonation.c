@@ -17,7 +17,7 @@ static int read_extra(struct hub_impersonation *as, const struct kr_field *f,
         return kr_note_set(why, KR_EINVAL, "too many Impersonate-Extra- fields");
     if (value == NULL)
         return KR_ENOMEM;
-    if (raw.n == 0 || !kr_percent_decode(raw, false, arena, &e->key))
+    if (raw.n == 0 || kr_percent_decode(raw, false, arena, &e->key) != 0)
         return kr_note_set(why, KR_EINVAL, "Impersonate-Extra- with a bad key");
     *value = f->value;
     e->values = value;

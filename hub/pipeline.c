@@ -51,7 +51,7 @@ static enum step_result own_paths(struct hub_request *r, struct kr_bytes target)
     struct kr_exchange *ex;
 
     if (is_health(path)) {
-        bool down = r->w->draining && kr_bytes_is(path, "/readyz");
+        bool down = r->w->unready && kr_bytes_is(path, "/readyz");
 
         ex = kr_forward_release(&r->fw);
         r->code = down ? 503 : 200;

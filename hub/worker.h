@@ -30,7 +30,8 @@ struct hub_worker {
     size_t connections;
     struct kr_list live; /* hub_request.link: requests under way */
     size_t requests;
-    bool draining;
+    bool unready;  /* SIGTERM came: load balancers are told, requests are still served */
+    bool draining; /* nothing new is begun */
     /* Called when the last request, or the last connection, has ended while draining. */
     void (*on_quiet)(void *owner);
     void *owner;
