@@ -331,17 +331,19 @@ def test_field_F043_a_foreign_certificate_of_the_api_server_is_502(world):
     fake.close()
 
 
-def test_field_F043_upgrades_get_a_clean_refusal(fake):
-    """Until upgrades are carried: an error in the form that kubectl prints."""
+def test_field_F043_an_upgrade_without_its_agent_is_an_error_not_a_dead_socket(lone_fake):
+    from test_check_38_45 import agent_gone
+
+    agent_gone(lone_fake)
     path = "/api/v1/namespaces/d/pods/p/exec?command=id&stdout=true"
     for method, upgrade in (("GET", "websocket"), ("POST", "SPDY/3.1")):
-        with fake.world.h1(alpn=None) as client:
-            client.head(method, fake.prefix + path,
-                        [("Connection", "Upgrade"), ("Upgrade", upgrade), ("Content-Length", "0")])
+        with lone_fake.world.h1(alpn=None) as client:
+            client.head(method, lone_fake.prefix + path,
+                        [("Connection", "Upgrade"), ("Upgrade", upgrade), ("Content-Length", "0"),
+                         ("Sec-WebSocket-Version", "13"),
+                         ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")])
             answer = client.answer()
-        assert answer.status >= 400, answer
-        status_of(answer)
-    assert not fake.api.seen(lambda x: "exec" in x.path and "upgrade" in x.names())
+        assert answer.status == 503 and "f1" in status_of(answer)["message"], answer
 
 
 def test_field_F004_a_refused_upgrade_opens_no_pipe(fake):
