@@ -19,7 +19,9 @@ static void check_rules(struct kr_bytes name, unsigned flags)
         KR_ASSERT(req == KR_HEADER_REFUSE);
     if (starts(name, "x-remote-") || starts(name, "x-forwarded-") || starts(name, "kuberelay-") ||
         starts(name, "proxy-") || kr_bytes_is(name, "authorization") ||
-        kr_bytes_is(name, "cookie") || kr_header_is_hop_by_hop(name))
+        kr_header_is_hop_by_hop(name))
+        KR_ASSERT(req == KR_HEADER_DROP);
+    if (kr_bytes_is(name, "cookie") && (flags & KR_HEADERS_PROXY) == 0)
         KR_ASSERT(req == KR_HEADER_DROP);
     if (starts(name, "kuberelay-") || kr_header_is_hop_by_hop(name))
         KR_ASSERT(res == KR_HEADER_DROP);
