@@ -24,7 +24,7 @@ def main():
     if args.fix:
         tools.fix_format(root)
     checks = [selftest.check_checks, *layers.CHECKS, *text.CHECKS, tools.check_format,
-              tools.check_variables, tools.check_shell]
+              tools.check_variables, tools.check_shell, tools.check_manuals]
     if not args.no_tidy:
         checks.append(lambda r: tools.check_tidy(r, args.jobs))
     total = 0

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 
 import layers
 import text
@@ -71,6 +72,16 @@ def check_shell(root):
     run = subprocess.run([shellcheck, "-x", "-S", "warning", "-f", "gcc", *scripts], cwd=root, capture_output=True,
                          text=True)
     yield from run.stdout.splitlines()
+
+
+def check_manuals(root):
+    """The option tables of the manuals are what the programs say of themselves."""
+    script, programs = root / "docs/man/options.py", root / "build/release"
+    if not script.exists() or not (programs / "kuberelay-agent").exists():
+        return
+    run = subprocess.run([sys.executable, script, "--check", programs], capture_output=True, text=True)
+    if run.returncode != 0:
+        yield f"docs/man/options.py:1: {(run.stdout + run.stderr).strip()[:300]}"
 
 
 def everything_hash(root):
