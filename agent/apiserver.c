@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/counters.h"
 #include "agent/kubeconfig.h"

@@ -40,7 +40,7 @@ enum kr_retry {
       "request has no cluster prefix; use /clusters/NAME")                                         \
     X(NO_UPGRADE, 400, "BadRequest", NONE, "client-hub",                                           \
       "cluster {cluster}: no upgrade to {detail} here: websocket and SPDY/3.1, for exec, attach, " \
-      "port-forward, log, watch and proxy")                                                                     \
+      "port-forward, log, watch and proxy")                                                        \
     X(BAD_METHOD, 405, "MethodNotAllowed", NONE, "client-hub",                                     \
       "method {detail} is not allowed here")                                                       \
     X(BODY_STALLED, 408, "Timeout", NONE, "client-hub", "the request did not arrive in time")      \
