@@ -353,6 +353,10 @@ static void on_response_body(struct kr_forward *fw, struct kr_bytes in)
 
 static void after_begun(struct request *r, int rc)
 {
+    if (r->fw.raw && rc != KR_ENOMEM) { /* the protocol on top has its own end */
+        kr_forward_finish_at(&r->fw, UINT64_MAX);
+        return;
+    }
     if (r->fw.tap && rc != KR_ENOMEM) {
         kr_forward_finish_at(&r->fw, kr_watch_lines_whole(&r->lines));
         return;

@@ -362,6 +362,10 @@ static void on_response_body(struct kr_forward *fw, struct kr_bytes in)
 
 static void after_begun(struct hub_request *r, int rc)
 {
+    if (r->fw.raw && rc != KR_ENOMEM) { /* the protocol on top has its own end */
+        kr_forward_finish_at(&r->fw, UINT64_MAX);
+        return;
+    }
     if (r->fw.tap && rc != KR_ENOMEM) {
         KR_LOG_AT(r->w->log, KR_LOG_DEBUG, "watch-ended", KR_S("cluster", r->cluster->name),
                   KR_S("reason", kr_err_text(rc)), KR_S("id", r->audit_id));

@@ -218,7 +218,8 @@ void kr_forward_finish_at(struct kr_forward *fw, uint64_t total)
 {
     uint64_t gone = fw->down_bytes - fw->down.size;
 
-    kr_body_queue_truncate(&fw->down, total > gone ? (size_t)(total - gone) : 0);
+    if (total < fw->down_bytes)
+        kr_body_queue_truncate(&fw->down, total > gone ? (size_t)(total - gone) : 0);
     fw->down_ended = true;
     if (fw->in != NULL)
         kr_exchange_ready(fw->in);

@@ -226,6 +226,16 @@ class H1Exchange(Exchange):
     def raw(self, data):
         self._send(data)
 
+    def read_raw(self, timeout=30):
+        """What the peer sent after the head (of an upgrade); b"" is its end."""
+        connection = self.connection
+        with connection.cond:
+            if not connection.cond.wait_for(lambda: connection.buffer or connection.ended,
+                                            timeout):
+                raise TimeoutError(f"{self}: nothing came for {timeout} s")
+            data, connection.buffer = connection.buffer, b""
+        return data
+
     def end(self, trailers=None):
         self.finished = True
         if self.chunked:
@@ -360,6 +370,8 @@ class H2Connection(Connection):
 class H1Connection(Connection):
     """One exchange after the other; a watcher thread sees the peer's end meanwhile."""
 
+    ended = False
+
     def serve(self):
         self.buffer = b""
         number = 0
@@ -384,9 +396,12 @@ class H1Connection(Connection):
                 data = self.pipe.recv(timeout=0.05)
             except TimeoutError:
                 continue
+            with self.cond:
+                self.buffer += data
+                self.ended = not data
+                self.cond.notify_all()
             if not data:
                 return False
-            self.buffer += data
         return True
 
     def _parse(self, x, head):
