@@ -273,8 +273,9 @@ static void on_conn(struct agent_waiter *w, struct kr_conn *conn, int rc, const 
 static void on_deadline(struct kr_timer *t)
 {
     struct request *r = KR_CONTAINER_OF(t, struct request, deadline);
+    bool sent = r->fw.out != NULL ? r->fw.out->head_sent : r->fw.out_was_sent;
 
-    refuse(r, KR_CASE_DEADLINE, KR_LIT("the time that the hub gives"), !r->fw.out_was_sent);
+    refuse(r, KR_CASE_DEADLINE, KR_LIT("the time that the hub gives"), !sent);
 }
 
 /* ---- the answer ---- */
@@ -357,7 +358,8 @@ static void after_begun(struct request *r, int rc)
         kr_forward_finish_at(&r->fw, UINT64_MAX);
         return;
     }
-    if (r->fw.tap && rc != KR_ENOMEM) {
+    if (r->fw.tap && rc != KR_ENOMEM &&
+        kr_forward_may_finish_at(&r->fw, kr_watch_lines_whole(&r->lines))) {
         kr_forward_finish_at(&r->fw, kr_watch_lines_whole(&r->lines));
         return;
     }

@@ -14,6 +14,7 @@
 #include "wire/request_header.h"
 
 #define ATTEMPTS_MAX 3
+#define EVENT_REST_MS 50
 #define UPGRADE_MS 30000 /* until the API server has accepted an upgrade */
 #define BEARER_PROTOCOL "base64url.bearer.authorization.k8s.io."
 
@@ -258,6 +259,10 @@ static void on_deadline(struct kr_timer *t)
     if (r->fw.response_begun) { /* draining: the watch ends here, as a time-out of its own would */
         struct kr_exchange *out = r->fw.out;
 
+        if (!kr_forward_may_finish_at(&r->fw, kr_watch_lines_whole(&r->lines))) {
+            kr_timer_start(r->w->sched, t, EVENT_REST_MS); /* half an event went out */
+            return;
+        }
         if (out != NULL) {
             r->fw.out = NULL;
             kr_exchange_abort(out, KR_ABORT_CANCEL);
@@ -366,7 +371,8 @@ static void after_begun(struct hub_request *r, int rc)
         kr_forward_finish_at(&r->fw, UINT64_MAX);
         return;
     }
-    if (r->fw.tap && rc != KR_ENOMEM) {
+    if (r->fw.tap && rc != KR_ENOMEM &&
+        kr_forward_may_finish_at(&r->fw, kr_watch_lines_whole(&r->lines))) {
         KR_LOG_AT(r->w->log, KR_LOG_DEBUG, "watch-ended", KR_S("cluster", r->cluster->name),
                   KR_S("reason", kr_err_text(rc)), KR_S("id", r->audit_id));
         kr_forward_finish_at(&r->fw, kr_watch_lines_whole(&r->lines));

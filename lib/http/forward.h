@@ -64,6 +64,12 @@ struct kr_exchange *kr_forward_release(struct kr_forward *fw);
 /* After on_failed with response_begun: the body ends, as if whole, after its first `total` bytes
  * (or after those that are gone already, if that is more). */
 void kr_forward_finish_at(struct kr_forward *fw, uint64_t total);
+/* Whether no byte behind the first `total` has gone to the client: only then is such an end true.
+ */
+static inline bool kr_forward_may_finish_at(const struct kr_forward *fw, uint64_t total)
+{
+    return fw->down_bytes - fw->down.size <= total;
+}
 /* The client sees that the answer is cut short. Nothing of `ops` comes any more. */
 void kr_forward_cut(struct kr_forward *fw);
 

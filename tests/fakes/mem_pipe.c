@@ -14,6 +14,7 @@ struct end {
     struct kr_task task;
     struct kr_buf travelling; /* to this end */
     size_t step;
+    size_t cut_after; /* bytes until the link is gone; 0: it stays */
     size_t capacity;
     size_t room; /* of the other end's fill */
     bool stalled;
@@ -131,13 +132,19 @@ static bool pull(struct end *e)
 static void push(struct end *e)
 {
     size_t n = e->step != 0 && e->step < e->travelling.n ? e->step : e->travelling.n;
-    uint8_t *copy = malloc(n + 1); /* its own block, so that a sanitizer sees an overrun */
+    bool cut = e->cut_after != 0 && e->cut_after <= n;
+    uint8_t *copy; /* its own block, so that a sanitizer sees an overrun */
 
+    n = cut ? e->cut_after : n;
+    e->cut_after -= e->cut_after != 0 ? n : 0;
+    copy = malloc(n + 1);
     KR_ASSERT(copy != NULL);
     memcpy(copy, e->travelling.p, n);
     kr_buf_drop(&e->travelling, n);
     e->pipe.user_ops->on_bytes(e->pipe.user, kr_bytes_of(copy, n));
     free(copy);
+    if (cut)
+        kr_mem_pair_cut(e->pair, KR_ECONNLOST);
     wake(other(e));
     wake(e);
 }
@@ -227,6 +234,11 @@ void kr_mem_pair_cut(struct kr_mem_pair *m, int rc)
         e->rc = rc;
         wake(e);
     }
+}
+
+void kr_mem_pair_cut_after(struct kr_mem_pair *m, int end, size_t n)
+{
+    m->ends[end].cut_after = n;
 }
 
 bool kr_mem_pair_reading(const struct kr_mem_pair *m, int end)

@@ -27,6 +27,8 @@ void kr_mem_pair_stall(struct kr_mem_pair *m, int end, bool stalled);
 void kr_mem_pair_capacity(struct kr_mem_pair *m, int end, size_t capacity, size_t room);
 /* The link is gone: what is under way is lost, both ends close with rc. */
 void kr_mem_pair_cut(struct kr_mem_pair *m, int rc);
+/* The same once `end` has been handed n (> 0) more bytes. */
+void kr_mem_pair_cut_after(struct kr_mem_pair *m, int end, size_t n);
 bool kr_mem_pair_reading(const struct kr_mem_pair *m, int end);
 size_t kr_mem_pair_waiting(const struct kr_mem_pair *m, int end); /* bytes under way to `end` */
 
