@@ -111,7 +111,7 @@ class RealBackend(Backend):
         self.name = name
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        paths = real_binaries()
+        paths = real_binaries("etcd", f"apiserver-{name[5:]}")
         self._keys()
         self.etcd_port, self.port = free_port(), free_port()
         self.address = ("127.0.0.1", self.port)
@@ -135,6 +135,7 @@ class RealBackend(Backend):
         self.tokens = testpki.traditional_key(self.serving, folder / "service-accounts.key")
         self.root = testpki.issue(self.pki, folder, "root", "root", ["system:masters"])
         self.agent = testpki.issue(self.pki, folder, "agent", "kuberelay-agent")
+        self.kubelet_client = testpki.issue(self.pki, folder, "to-kubelet", "kube-apiserver")
 
     def _start_etcd(self):
         peer = free_port()
@@ -163,6 +164,10 @@ class RealBackend(Backend):
             # No controller manager here: nobody would make the service accounts.
             "--disable-admission-plugins", "ServiceAccount",
             "--audit-policy-file", policy, "--audit-log-path", self.audit_log,
+            "--kubelet-preferred-address-types", "InternalIP",
+            "--kubelet-certificate-authority", self.ca,
+            "--kubelet-client-certificate", self.kubelet_client.crt,
+            "--kubelet-client-key", self.kubelet_client.key,
             "--http2-max-streams-per-connection", "1000", "--event-ttl", "10m", "--profiling=false", "--v", "0",
         ], str(self.folder))
 
@@ -249,9 +254,9 @@ def binding(name, role, kind, subject):
                           "name": subject}]}
 
 
-def real_binaries():
-    """What tests/real/build has built; it builds what is missing. None without Go."""
-    done = subprocess.run([str(REPO / "tests/real/build")], stdout=subprocess.PIPE, text=True,
+def real_binaries(*names):
+    """{name: path} of what tests/real/build has built; it builds what is missing. {} without Go."""
+    done = subprocess.run([str(REPO / "tests/real/build"), *names], stdout=subprocess.PIPE, text=True,
                           check=False)
     if done.returncode not in (0, 77):
         raise RuntimeError("tests/real/build failed")

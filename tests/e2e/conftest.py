@@ -23,6 +23,7 @@ pytest.register_assert_rewrite("oracle", "h1client", "world", "cluster_site")
 import backends  # noqa: E402
 import clock  # noqa: E402
 from cluster_site import Site  # noqa: E402
+from kubelet import Kubelet  # noqa: E402
 from procs import Process  # noqa: E402
 from world import Binaries, World  # noqa: E402
 
@@ -104,7 +105,8 @@ def backend(request, workdir):
             pytest.fail(f"kubesim is not built (looked in {found.folder})")
         made = backends.KubesimBackend(workdir / "sim", found["kubesim"])
     else:
-        if name.replace("real", "apiserver") not in backends.real_binaries():
+        wanted = name.replace("real", "apiserver")
+        if wanted not in backends.real_binaries("etcd", wanted):
             pytest.skip(f"{name}: no kube-apiserver here (see tests/real/build)")
         made = backends.RealBackend(name, workdir / name)
     yield made
@@ -129,6 +131,16 @@ def site(session_site):
     """The cluster under test behind hub and agent, healthy before each test."""
     session_site.heal()
     return session_site
+
+
+@pytest.fixture(scope="session")
+def kubelet(backend):
+    """A node behind the real API server: pods with spec.nodeName run."""
+    if not backend.is_real:
+        pytest.skip("needs a real API server: runs on the real backends")
+    made = Kubelet(backend)
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

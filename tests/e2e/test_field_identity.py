@@ -241,7 +241,7 @@ QUERIES = ["labelSelector=&labelSelector=app%20in%20(a,b)", "labelSelector=app+i
            "limit=1&&limit=2", "labelSelector=a%zz"]
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", QUERIES, ids=lambda q: q[:50])
 def test_field_F016_the_query_arrives_byte_equal(fake, query):
     fake.api.script("/api/v1/pods", lambda x: x.respond(200, {}))
     answer = fake.ask("GET", "/api/v1/pods?" + query)
@@ -251,7 +251,7 @@ def test_field_F016_the_query_arrives_byte_equal(fake, query):
     assert fake.api.wait_request(lambda x: x.path == "/api/v1/pods").query == query
 
 
-@pytest.mark.parametrize("query", [q for q in QUERIES if "%zz" not in q])
+@pytest.mark.parametrize("query", [q for q in QUERIES if "%zz" not in q], ids=lambda q: q[:50])
 def test_field_F016_the_server_decides_what_a_selector_means(site, query):
     direct, relayed = site.both("GET", "/api/v1/namespaces?" + query)
     assert comparable(relayed) == comparable(direct) and relayed.body == direct.body
