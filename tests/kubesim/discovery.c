@@ -178,17 +178,24 @@ static void answer_aggregated(struct sim_call *call, bool core, const char *vers
                             "APIGroupDiscoveryList");
 }
 
+static bool contains(struct kr_bytes text, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (; text.n >= n; text = kr_bytes_skip(text, 1))
+        if (memcmp(text.p, word, n) == 0)
+            return true;
+    return false;
+}
+
 /* Which aggregated version Accept asks for first; NULL: the old form. */
 static const char *wants_aggregated(const struct sim_call *call)
 {
     struct kr_bytes accept = kr_head_get(call->req->head, KR_LIT("accept"));
 
-    if (accept.n == 0 || memmem(accept.p, accept.n, "as=APIGroupDiscoveryList", 24) == NULL)
+    if (!contains(accept, "as=APIGroupDiscoveryList"))
         return NULL;
-    return memmem(accept.p, accept.n, "v=v2;", 5) != NULL ||
-                   memmem(accept.p, accept.n, "v=v2,", 5) != NULL
-               ? "v2"
-               : "v2beta1";
+    return contains(accept, "v=v2;") || contains(accept, "v=v2,") ? "v2" : "v2beta1";
 }
 
 /* ---- the old form */

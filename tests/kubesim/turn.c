@@ -24,12 +24,14 @@ struct turn {
     bool broken; /* it ended in the middle */
     struct kr_timer delay;
     struct kr_task breaker; /* resets the exchange, outside of its callbacks */
+    struct kr_task asker;   /* answers a request for an upgrade, which has no end */
 };
 
 static void turn_free(struct turn *t)
 {
     kr_timer_stop(t->c->sched, &t->delay);
     kr_task_cancel(&t->breaker);
+    kr_task_cancel(&t->asker);
     sim_response_deinit(&t->out);
     kr_buf_deinit(&t->body);
     free(t);
@@ -258,6 +260,11 @@ static void on_done(void *user, int rc)
     turn_free(user);
 }
 
+static void on_asker(struct kr_task *task)
+{
+    answer(KR_CONTAINER_OF(task, struct turn, asker));
+}
+
 static const struct kr_exchange_user turn_ops = {
     .on_body = on_body,
     .on_end = on_end,
@@ -282,6 +289,9 @@ void sim_turn_start(const struct sim_peer *peer, struct kr_exchange *ex)
     sim_response_init(&t->out);
     kr_timer_init(&t->delay, on_delay);
     kr_task_init(&t->breaker, on_breaker);
+    kr_task_init(&t->asker, on_asker);
     kr_exchange_attach(ex, &turn_ops, t);
     kr_exchange_send_continue(ex);
+    if (ex->upgrade)
+        kr_task_post(t->c->sched, &t->asker);
 }
