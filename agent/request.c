@@ -34,6 +34,7 @@ struct request {
     struct kr_watch_lines lines;
     uint32_t token_generation;
     int attempts;
+    int code;    /* that the hub got, 0 before */
     int verdict; /* enum kr_case that on_response decided, or -1 */
     bool is_watch;
     bool upgrade;
@@ -50,7 +51,11 @@ static struct request *of_forward(struct kr_forward *fw)
 static void end(struct request *r)
 {
     struct agent_core *c = r->c;
+    char code[8];
+    int shown = r->code != 0 ? r->code : 499; /* canceled before it had an answer */
 
+    snprintf(code, sizeof code, "%d", shown % 1000);
+    kr_metric_add(kr_metrics_get(c->metrics, AGENT_REQUESTS, code), 1);
     kr_timer_stop(c->sched, &r->deadline);
     kr_list_remove(&r->waiter.link);
     kr_forward_deinit(&r->fw);
@@ -73,7 +78,7 @@ static void refuse(struct request *r, enum kr_case which, struct kr_bytes detail
     KR_LOG_AT(r->c->log, KR_LOG_INFO, "request-refused", KR_S("case", kr_case_name(which)),
               KR_B("user", r->who.user), KR_B("verb", r->info.verb), KR_B("path", r->info.path),
               KR_B("detail", detail));
-    agent_answer(r->c, ex, which, &facts, not_sent);
+    r->code = agent_answer(r->c, ex, which, &facts, not_sent);
     end(r);
 }
 
@@ -338,6 +343,7 @@ static int on_response(struct kr_forward *fw, struct kr_head *to)
     if (rc != 0)
         return rc;
     kr_timer_stop(r->c->sched, &r->deadline);
+    r->code = from->status;
     if (r->is_watch && from->status == 200) {
         kr_watch_lines_init(&r->lines,
                             kr_watch_framing_of(kr_head_get(from, KR_LIT("content-type")),
