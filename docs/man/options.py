@@ -5,7 +5,8 @@
     docs/man/options.py [--check] DIRECTORY-WITH-THE-PROGRAMS
 
 A table stands between two marks that are comments: `options PROGRAM` and `end of options`. With
---check nothing is written; a table that is not what it should be is exit code 1."""
+--check nothing is written; a table that is not what it should be is exit code 1, and so is a metric,
+an error or a log event of the sources that docs/operations.md does not name."""
 
 import re
 import subprocess
@@ -64,6 +65,19 @@ def mdoc(options):
     return "\n".join(lines) + "\n"
 
 
+def unnamed():
+    """What the sources have and the page for operators does not name."""
+    root, page = DOCS.parent, (DOCS / "operations.md").read_text()
+    facts = set(re.findall(r"^    X\((\w+), \d", (root / "lib/kube/status.h").read_text(), re.MULTILINE))
+    for path in [*root.glob("hub/*.c"), *root.glob("agent/*.c")]:
+        source = path.read_text()
+        facts |= set(re.findall(r'"(kuberelay_(?:hub|agent)_\w+)"', source))
+        # KR_LOG_AT(log, level, "event", ...), the event perhaps one of two.
+        for call in re.findall(r"KR_LOG_AT\((.*?)(?:KR_[A-Z]+\(|\);)", source, re.DOTALL):
+            facts |= set(re.findall(r'"([a-z-]+)"', call))
+    return sorted(fact for fact in facts if not re.search(rf"(?<![\w-]){fact}(?![\w-])", page))
+
+
 def main():
     args = [a for a in sys.argv[1:] if a != "--check"]
     if len(args) != 1:
@@ -81,6 +95,10 @@ def main():
             wrong = 1
         else:
             path.write_text(new)
+    if "--check" in sys.argv:
+        for fact in unnamed():
+            print(f"{DOCS / 'operations.md'}: {fact} is not described")
+            wrong = 1
     sys.exit(wrong)
 
 
