@@ -16,6 +16,8 @@
 #define FRAME_BUFFER 16394 /* nghttp2's: 16 KiB, frame head, pad length */
 #define CONNECTION_WINDOW (16 << 20)
 #define TICK_MS 1000
+/* The largest head in frames of 16 KiB, twice; nghttp2's own 8 end a tunnel at 144 KiB. */
+#define CONTINUATIONS_MAX 40
 
 int kr_h2_shared_init(struct kr_h2_shared *sh, int64_t window_budget)
 {
@@ -203,6 +205,13 @@ static int on_frame(nghttp2_session *ng, const nghttp2_frame *frame, void *user)
     return 0;
 }
 
+/* Whether no user's abort and no early answer has this code. */
+static bool only_for_faults(uint32_t code)
+{
+    return code != NGHTTP2_NO_ERROR && code != NGHTTP2_CANCEL && code != NGHTTP2_INTERNAL_ERROR &&
+           code != NGHTTP2_REFUSED_STREAM;
+}
+
 static int on_frame_sent(nghttp2_session *ng, const nghttp2_frame *frame, void *user)
 {
     struct h2_session *s = user;
@@ -227,9 +236,10 @@ static int on_frame_sent(nghttp2_session *ng, const nghttp2_frame *frame, void *
         break;
     case NGHTTP2_RST_STREAM:
         st = h2_find(s, frame->hd.stream_id);
-        if (st == NULL || !st->reset_by_user)
-            h2_glitch(s, KR_H2_RESET_CAUSED);
-        if (st != NULL && !st->reset_by_user)
+        if (st != NULL ? st->reset_by_user : !only_for_faults(frame->rst_stream.error_code))
+            break; /* ours; its stream may be gone, where the peer's own end crossed it */
+        h2_glitch(s, KR_H2_RESET_CAUSED);
+        if (st != NULL)
             st->broke_rules = true;
         break;
     case NGHTTP2_GOAWAY: /* with an error that is not ours (terminate): nghttp2 found one */
@@ -458,6 +468,7 @@ static int make_option(const struct kr_h2_config *cfg, nghttp2_option **out)
     nghttp2_option_set_no_closed_streams(o, 1);
     nghttp2_option_set_max_settings(o, 32);
     nghttp2_option_set_max_outbound_ack(o, 100);
+    nghttp2_option_set_max_continuations(o, CONTINUATIONS_MAX);
     nghttp2_option_set_max_send_header_block_length(o, 2 * KR_HEAD_MAX);
     nghttp2_option_set_peer_max_concurrent_streams(o, 100);
     if (cfg->abuse) /* the budget answers earlier; this is the net below it */
