@@ -29,7 +29,7 @@ static const struct known by_length[LONGEST + 1][PER_LENGTH + 1] = {
     [2] = {{"te", HOP}},
     [4] = {{"host", IDENTITY}, {"etag", RESPONSE}, {"vary", RESPONSE}, {"date", RESPONSE}},
     [5] = {{"range", REQUEST}, {"allow", RESPONSE}},
-    [6] = {{"expect", IDENTITY}, {"accept", REQUEST}},
+    [6] = {{"expect", IDENTITY}, {"accept", REQUEST}, {"origin", UPGRADE}},
     [7] = {{"trailer", HOP},
            {"upgrade", HOP},
            {"baggage", REQUEST},

@@ -40,11 +40,11 @@ static const struct rule request_rules[] = {
     {"baggage", P, P, P},
     {"kubectl-command", P, P, P},
     {"kubectl-session", P, P, P},
+    {"origin", D, P, P},
     {"sec-websocket-protocol", D, P, P},
     {"sec-websocket-key", D, P, P},
     {"x-stream-protocol-version", D, P, P},
     {"x-foo", D, D, P},
-    {"origin", D, D, P},
     {"content-md5", D, D, P},
     {"set-cookie", D, D, P},
     /* hop-by-hop */
