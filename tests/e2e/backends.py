@@ -198,7 +198,7 @@ class RealBackend(Backend):
     def _grant(self):
         rbac = "/apis/rbac.authorization.k8s.io/v1"
         rule = {"apiGroups": ["", "authentication.k8s.io"], "verbs": ["impersonate"],
-                "resources": ["users", "groups", "uids", "userextras"]}
+                "resources": ["users", "groups", "uids", "userextras", "serviceaccounts"]}
         objects = [
             ("clusterroles", {"metadata": {"name": "kuberelay-agent"}, "rules": [rule]}),
             ("clusterrolebindings", binding("kuberelay-agent", "kuberelay-agent",
