@@ -69,14 +69,16 @@ def test_check_38_a_half_event_is_not_shown(lone_fake):
     stream = lone_fake.start("GET", WATCH)
     stream.wait(lambda s: b"\n" in s.body)
     whole = stream.body.index(b"\n") + 1
-    try:  # the hub may pass the half on at once or keep it back: both are clean later
+    try:  # the hub may pass the half on at once or keep it back
         stream.wait_bytes(whole + 1, 1)
     except TimeoutError:
         pass
     lone_fake.agent.kill()
-    assert stream.wait_finish(40) == "end"
+    ending = stream.wait_finish(40)
     assert json.loads(stream.body[:whole])["object"]["metadata"]["name"] == "whole"
     assert stream.body[whole:] in (b"", b'{"type":"ADDED","object":{"met')
+    # A body of whole events ends cleanly; one that holds a half may also look cut.
+    assert ending == "end" or stream.body[whole:], ending
 
 
 def test_check_38_and_39_an_informer_does_not_list_again(lone_fake):
