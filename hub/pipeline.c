@@ -216,13 +216,22 @@ static enum step_result authorize(struct hub_request *r)
     return STEP_NEXT;
 }
 
+/* A hub that has just started knows only whom has dialled already: its agents may be on their way,
+ * and 403 would make controllers give up. */
+static enum kr_case unknown_case(const struct hub_request *r)
+{
+    if (r->w->sched->now_ms - r->w->started_ms >= r->w->options->start_grace_ms)
+        return KR_CASE_UNKNOWN_CLUSTER;
+    return r->is_watch ? KR_CASE_STARTING_WATCH : KR_CASE_STARTING;
+}
+
 static enum step_result route(struct hub_request *r)
 {
     if (r->w->draining)
         return refuse(r, kr_case_draining(&r->info), (struct kr_bytes){NULL, 0});
     r->cluster = hub_clusters_find(&r->w->clusters, r->cluster_path.name);
     if (r->cluster == NULL)
-        return refuse(r, KR_CASE_UNKNOWN_CLUSTER, (struct kr_bytes){NULL, 0});
+        return refuse(r, unknown_case(r), (struct kr_bytes){NULL, 0});
     hub_relay(r);
     return STEP_END;
 }

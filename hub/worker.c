@@ -112,6 +112,7 @@ int hub_worker_init(struct hub_worker *w, const struct hub_options *options, str
     if (w->loop == NULL)
         return KR_ENOMEM;
     w->sched = kr_loop_sched(w->loop);
+    w->started_ms = w->sched->now_ms;
     w->io = kr_tls_io_create(w->loop);
     w->metrics = kr_metrics_create(hub_counters, HUB_COUNTERS_N);
     if (w->io == NULL || w->metrics == NULL ||

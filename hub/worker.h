@@ -27,6 +27,7 @@ struct hub_worker {
     struct kr_tls_context *api_tls;
     struct kr_tls_context *agent_tls;
     struct hub_clusters clusters;
+    int64_t started_ms;
     size_t connections;
     struct kr_list live; /* hub_request.link: requests under way */
     size_t requests;

@@ -25,6 +25,18 @@ def site(world):
     backend.close()
 
 
+def test_start_grace_an_unknown_cluster_may_be_on_its_way(world):
+    world.start_hub(startGrace="60s")
+    pods = "/clusters/later/api/v1/pods"
+    with world.client() as client:
+        listed = client.get(pods)
+        watched = client.get(pods + "?watch=1")
+        discovered = client.get("/clusters/later/api")
+    assert (listed.status, listed.get("retry-after")) == (503, "1")
+    assert (watched.status, watched.get("retry-after")) == (429, "1")
+    assert (discovered.status, discovered.get("retry-after")) == (503, None)
+
+
 def as_(user, *more):
     return [("impersonate-user", user), *more]
 

@@ -128,7 +128,9 @@ class World:
         pair = pair or self.hub_pair
         config = {"apiListen": "127.0.0.1:0", "agentListen": "127.0.0.1:0",
                   "adminListen": "127.0.0.1:0", "caFile": self.ca, "certFile": pair.crt,
-                  "keyFile": pair.key, "hubDomain": HUB_DOMAIN}
+                  "keyFile": pair.key, "hubDomain": HUB_DOMAIN,
+                  # A test knows when its agents are there.
+                  "startGrace": "0s"}
         config.update(more)
         return {k: v for k, v in config.items() if v is not None}
 
