@@ -41,7 +41,7 @@ static struct end *other(struct end *e)
 
 static void wake(struct end *e)
 {
-    if (!e->closed && e->pipe.user_ops != NULL)
+    if (!e->closed && (e->pipe.user_ops != NULL || e->closing))
         kr_task_post(e->pair->sched, &e->task);
 }
 
@@ -67,8 +67,8 @@ static void on_close(struct kr_pipe *p, enum kr_pipe_close how)
 
     if (e->closing || e->flushing)
         return;
-    e->flushing = how == KR_PIPE_FLUSH;
-    e->closing = how == KR_PIPE_ABORT;
+    e->flushing = how == KR_PIPE_FLUSH && p->user_ops != NULL;
+    e->closing = !e->flushing;
     wake(e);
 }
 
@@ -99,7 +99,8 @@ static void finish(struct end *e)
     }
     o->eof_comes = true;
     wake(o);
-    e->pipe.user_ops->on_close(e->pipe.user, e->rc, &note);
+    if (e->pipe.user_ops != NULL)
+        e->pipe.user_ops->on_close(e->pipe.user, e->rc, &note);
     if (o->closed)
         free_pair(e->pair);
 }
