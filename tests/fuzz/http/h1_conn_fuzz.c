@@ -2,7 +2,8 @@
 /* HTTP/1.1 connections under arbitrary input and arbitrary users. The first three bytes choose the
  * role and the size of the pieces, the seed of what the user does in its callbacks, and how the
  * peer ends; the rest is what the peer sends. Invariants: those that recorder checks (order of
- * calls, one end each), on_close exactly once, nothing left behind. */
+ * calls, one end each), no request behind an upgrade, on_close exactly once, nothing left behind.
+ */
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -32,11 +33,16 @@ static unsigned dice(struct world *w)
 static void answer(struct world *w, struct kr_rec *r)
 {
     static const char *const length[] = {"content-length", "5", NULL};
+    static const char *const upgrade[] = {"upgrade", "x", NULL};
     unsigned d = dice(w);
 
     if (r->aux != NULL) /* answered already */
         return;
     r->aux = w;
+    if (r->upgrade && d & 8) {
+        kr_rec_answer(r, 101, NULL, upgrade);
+        return;
+    }
     kr_rec_answer(r, d & 1 ? 200 : 204, d & 2 ? "hello" : NULL, d & 4 ? length : NULL);
 }
 
@@ -67,6 +73,8 @@ static void step(struct kr_rec *r)
         r->hold = !r->hold;
     else if (d == 15)
         kr_rec_release(r);
+    else if (d == 16 && (w->client || r->aux != NULL))
+        kr_rec_send(r, "raw", r->out_end || dice(w) < 4);
 }
 
 static void hook(struct kr_rec *r)
@@ -76,6 +84,7 @@ static void hook(struct kr_rec *r)
 
 static void on_request(struct kr_rec_conn *c, struct kr_rec *r)
 {
+    KR_ASSERT(c->n < 2 || !c->recs[c->n - 2].upgrade); /* behind one is never a request */
     hook(r);
     step(r);
     if (c->n == KR_REC_MAX && r->ex != NULL) /* the recorder is full */
@@ -87,14 +96,18 @@ static void open_some(struct world *w)
     static const char *const methods[] = {"GET", "HEAD", "POST", "PUT"};
     struct kr_rec *r;
     bool end = dice(w) & 1;
+    bool upgrade = dice(w) < 8;
 
     if (w->ours.conn == NULL || w->ours.n >= KR_REC_MAX)
         return;
-    r = kr_rec_open(&w->ours, methods[dice(w) & 3], "/x", end, NULL);
+    if (upgrade)
+        r = kr_rec_open_upgrade(&w->ours, methods[dice(w) & 3], "/x", "SPDY/3.1", NULL);
+    else
+        r = kr_rec_open(&w->ours, methods[dice(w) & 3], "/x", end, NULL);
     if (r == NULL)
         return;
     hook(r);
-    if (!end)
+    if (upgrade || !end)
         kr_rec_send(r, "some body", dice(w) & 1);
 }
 
@@ -142,6 +155,11 @@ static void begin(struct world *w, uint8_t mode, uint8_t seed)
 
 static void end(struct world *w, uint8_t how)
 {
+    if (how & 2) { /* one direction first */
+        kr_mem_peer_end(&w->peer);
+        run(w, 0);
+        poke(w);
+    }
     if (w->peer.pipe != NULL && how & 1)
         kr_mem_pair_cut(w->pair, KR_EIO);
     else
@@ -169,6 +187,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     begin(&w, data[0], data[1]);
     piece = (data[2] >> 2) * 4u + 1;
     for (size_t at = 3; at < size; at += piece) {
+        w.seed += data[at] * 2654435761u; /* so that the input steers the user too */
         poke(&w);
         kr_mem_peer_send(&w.peer, kr_bytes_of(data + at, piece < size - at ? piece : size - at));
         run(&w, 0);
