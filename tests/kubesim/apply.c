@@ -8,38 +8,77 @@
 
 struct conflicts {
     struct json_object *causes;
-    struct kr_buf words;
+    struct kr_buf words; /* "conflicts with WHO:" and a line a field */
     size_t n;
+    char only[512]; /* the words if there is just one */
 };
 
-/* One cause for each leaf of a set; `path` is where the set begins. */
+/* k:{"name":"x"} is [name="x"], v:"x" is [="x"]. */
+static void item_words(const char *key, char out[160])
+{
+    struct json_object *v = key[0] == 'k' ? sim_json_parse(kr_bytes_str(key + 2)) : NULL;
+
+    snprintf(out, 160, "[=%.120s]", key + 2);
+    if (!sim_json_is_object(v)) {
+        json_object_put(v);
+        return;
+    }
+    json_object_object_foreach(v, name, value)
+    {
+        snprintf(out, 160, "[%.60s=%.80s]", name,
+                 json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN));
+    }
+    json_object_put(v);
+}
+
+static void add_conflict(struct conflicts *c, const char *field, const char *who)
+{
+    struct json_object *one = json_object_new_object();
+    char message[400];
+
+    snprintf(message, sizeof message, "conflict with %.300s", who);
+    sim_json_set_str(one, "reason", "FieldManagerConflict");
+    sim_json_set_str(one, "message", message);
+    sim_json_set_str(one, "field", field);
+    json_object_array_add(c->causes, one);
+    (void)kr_buf_printf(&c->words, "\n- %s", field);
+    snprintf(c->only, sizeof c->only, "%.300s: %.200s", message, field);
+    c->n++;
+}
+
+/* One conflict for each leaf of a set; `path` is where the set begins. */
 static void list_leaves(struct conflicts *c, struct json_object *set, const char *path,
                         const char *who)
 {
     json_object_object_foreach(set, key, child)
     {
-        struct json_object *one;
-        char here[512], message[256];
+        char here[512], item[160];
 
+        if (key[0] == '.')
+            continue;
         if (key[0] == 'f')
-            snprintf(here, sizeof here, "%.380s.%.120s", path, key + 2);
-        else if (key[0] == 'k' || key[0] == 'v')
-            snprintf(here, sizeof here, "%.380s[%.120s]", path, key + 2);
-        else
-            continue;
-        if (json_object_object_length(child) != 0) {
-            list_leaves(c, child, here, who);
-            continue;
+            snprintf(here, sizeof here, "%.340s.%.160s", path, key + 2);
+        else {
+            item_words(key, item);
+            snprintf(here, sizeof here, "%.340s%.160s", path, item);
         }
-        snprintf(message, sizeof message, "conflict with %s", who);
-        one = json_object_new_object();
-        sim_json_set_str(one, "reason", "FieldManagerConflict");
-        sim_json_set_str(one, "message", message);
-        sim_json_set_str(one, "field", here);
-        json_object_array_add(c->causes, one);
-        (void)kr_buf_printf(&c->words, "%s%s: %s", c->n != 0 ? "\n" : "", message, here);
-        c->n++;
+        if (json_object_object_length(child) == 0)
+            add_conflict(c, here, who);
+        else
+            list_leaves(c, child, here, who);
     }
+}
+
+/* As the API server names a manager: those that applied by name alone. */
+static void manager_words(struct json_object *entry, char out[300])
+{
+    const char *sub = sim_json_str(entry, "subresource");
+    int n = snprintf(out, 300, "\"%.150s\"", sim_json_str(entry, "manager"));
+
+    if (sub[0] != '\0')
+        n += snprintf(out + n, 300 - (size_t)n, " with subresource \"%.20s\"", sub);
+    if (strcmp(sim_json_str(entry, "operation"), "Update") == 0)
+        snprintf(out + n, 300 - (size_t)n, " using %.60s", sim_json_str(entry, "apiVersion"));
 }
 
 /* What other managers own and this apply would change. */
@@ -56,12 +95,12 @@ static void find_conflicts(struct conflicts *c, struct json_object *live,
         if (strcmp(sim_json_str(e, "manager"), manager) == 0 &&
             strcmp(sim_json_str(e, "operation"), "Apply") == 0)
             continue;
-        snprintf(who, sizeof who, "\"%.200s\"%s using %.60s", sim_json_str(e, "manager"),
-                 sim_json_str(e, "subresource")[0] != '\0' ? " with subresource \"status\"" : "",
-                 sim_json_str(e, "apiVersion"));
+        manager_words(e, who);
         common = sim_fields_both(wanted, sim_json_child(e, "fieldsV1"));
         differing = sim_fields_differing(common, live, applied);
         json_object_put(common);
+        if (json_object_object_length(differing) != 0)
+            (void)kr_buf_printf(&c->words, "%sconflicts with %s:", c->n != 0 ? "\n" : "", who);
         list_leaves(c, differing, "", who);
         json_object_put(differing);
     }
@@ -72,8 +111,11 @@ static void answer_conflicts(struct sim_call *call, struct conflicts *c)
     struct json_object *v;
     char message[2048];
 
-    snprintf(message, sizeof message, "Apply failed with %zu conflict%s: %.*s", c->n,
-             c->n == 1 ? "" : "s", (int)c->words.n, (const char *)c->words.p);
+    if (c->n == 1)
+        snprintf(message, sizeof message, "Apply failed with 1 conflict: %s", c->only);
+    else
+        snprintf(message, sizeof message, "Apply failed with %zu conflicts: %.*s", c->n,
+                 (int)c->words.n, (const char *)c->words.p);
     v = sim_status_tree(&(struct sim_failure){.code = 409, .reason = "Conflict"}, message);
     json_object_object_del(v, "code");
     sim_json_set(sim_json_child(v, "details"), "causes", json_object_get(c->causes));

@@ -346,6 +346,8 @@ void sim_fields_record(struct sim_call *call, struct json_object *old, struct js
         sim_json_set(sim_json_child(v, "metadata"), "managedFields", sim_json_copy(before));
     present = sim_fields_of(v);
     changed = sim_fields_differing(present, v, old);
+    if (sub_of(call)[0] == '\0') /* status belongs to who writes it through its subresource */
+        json_object_object_del(changed, "f:status");
     sim_fields_disown(v, manager, op, changed);
     e = sim_fields_entry(v, manager, op, sub_of(call));
     if (e != NULL)

@@ -38,24 +38,45 @@ static void delete_content(struct sim_cluster *c, const char *ns)
     }
 }
 
+/* Removes the collector's own finalizers; whether others are left. */
+static bool has_other_finalizers(struct json_object *v)
+{
+    struct json_object *list = sim_json_at(v, "metadata.finalizers");
+
+    for (size_t i = sim_json_len(list); i-- > 0;) {
+        const char *name = json_object_get_string(json_object_array_get_idx(list, i));
+
+        if (name != NULL &&
+            (strcmp(name, "foregroundDeletion") == 0 || strcmp(name, "orphan") == 0))
+            json_object_array_del_idx(list, i, 1);
+    }
+    return sim_json_len(list) != 0;
+}
+
+/* The object may have gone meanwhile, or be another of the same name. */
 static void finish(struct sim_cluster *c, const struct due *d)
 {
-    char key[SIM_KEY_MAX];
+    struct sim_obj *o = sim_store_get(c, d->kind, d->key);
+    struct json_object *v = o != NULL ? sim_rev_tree(c, d->kind, &o->rev) : NULL;
 
-    if (sim_store_get(c, d->kind, d->key) == NULL)
-        return;
-    snprintf(key, sizeof key, "%s", d->key);
-    if (d->kind == SIM_KIND_NAMESPACE)
-        delete_content(c, key);
-    (void)sim_store_delete(c, d->kind, key, NULL);
+    if (sim_json_at(v, "metadata.deletionTimestamp") != NULL) {
+        if (d->kind == SIM_KIND_NAMESPACE)
+            delete_content(c, d->key);
+        if (has_other_finalizers(v))
+            (void)sim_store_put(c, d->kind, d->key, v);
+        else
+            (void)sim_store_delete(c, d->kind, d->key, NULL);
+    }
+    json_object_put(v);
 }
 
 static void on_due(struct kr_timer *t)
 {
     struct sim_cluster *c = KR_CONTAINER_OF(t, struct sim_cluster, due_timer);
 
-    while (!kr_list_empty(&c->dues)) {
-        struct due *d = KR_CONTAINER_OF(c->dues.next, struct due, link);
+    KR_LIST_FOREACH_SAFE(node, &c->dues)
+    {
+        struct due *d = KR_CONTAINER_OF(node, struct due, link);
 
         if (d->at_ms > c->sched->now_ms) {
             (void)kr_timer_start(c->sched, t, d->at_ms - c->sched->now_ms);

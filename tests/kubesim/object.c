@@ -383,9 +383,12 @@ void sim_object_create(struct sim_call *call, struct json_object *v, enum sim_ma
         return;
     }
     new_metadata(call, v);
-    if (how != SIM_MANAGE_NONE)
+    /* What is applied is owned as it came, what is created with its defaults. */
+    if (how == SIM_MANAGE_APPLY)
         sim_fields_record(call, NULL, v, how);
     sim_object_defaults(call, v);
+    if (how == SIM_MANAGE_UPDATE)
+        sim_fields_record(call, NULL, v, how);
     v = sim_object_order(v);
     store_and_answer(call, v, 201);
     json_object_put(v);

@@ -20,7 +20,7 @@ void sim_object_defaults(struct sim_call *call, struct json_object *v);
  * Takes `v`, returns a new tree. */
 struct json_object *sim_object_order(struct json_object *v);
 
-enum sim_manage { SIM_MANAGE_UPDATE, SIM_MANAGE_APPLY, SIM_MANAGE_NONE };
+enum sim_manage { SIM_MANAGE_UPDATE, SIM_MANAGE_APPLY };
 
 /* Makes `v` (taken) the new object. Creates if nothing is stored under its name. */
 void sim_object_create(struct sim_call *call, struct json_object *v, enum sim_manage how);

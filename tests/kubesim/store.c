@@ -185,6 +185,7 @@ static void drop_oldest(struct sim_cluster *c)
 {
     struct sim_event *e = &c->ring[c->ring_first];
 
+    KR_ASSERT(c->ring_n != 0 && c->ring_cap != 0);
     c->compacted = e->rv;
     event_deinit(e);
     c->ring_first = (c->ring_first + 1) % c->ring_cap;
@@ -246,8 +247,8 @@ static void stamp(struct json_object *v, uint64_t rv)
 int sim_store_put(struct sim_cluster *c, int kind, const char *key, struct json_object *v)
 {
     struct sim_obj *o = sim_store_get(c, kind, key);
-    struct sim_rev prev = {0};
     struct sim_blob *blob;
+    struct sim_rev prev;
     bool fresh = o == NULL;
 
     stamp(v, c->rv + 1);

@@ -80,6 +80,24 @@ static bool try_item(struct kr_bytes item, enum sim_view *view)
            kr_bytes_is(as, "PartialObjectMetadataList");
 }
 
+/* PartialObjectMetadata is of one object (and of watches), its List of plain lists. */
+static bool fits(struct sim_call *call, struct kr_bytes as)
+{
+    const struct sim_kind *k = sim_call_kind(call);
+    bool list = call->route.name[0] == '\0' && kr_bytes_is(call->req->method, "GET") &&
+                !call->route.watch_prefix && !sim_param_true(&call->q, "watch");
+    const char *group = k->group[0] != '\0' ? k->group : "core";
+
+    if (!kr_bytes_starts(as, KR_LIT("PartialObjectMetadata")) ||
+        list == kr_bytes_is(as, "PartialObjectMetadataList"))
+        return true;
+    sim_fail(call->out, &(struct sim_failure){.code = 406, .reason = "NotAcceptable"},
+             "you requested %.*s, but the requested object is %s list (*%.*s.%s%s)", (int)as.n,
+             (const char *)as.p, list ? "a" : "not a", (int)strcspn(group, "."), group, k->kind,
+             list ? "List" : "");
+    return false;
+}
+
 bool sim_negotiate(struct sim_call *call)
 {
     struct kr_bytes rest = kr_head_get(call->req->head, KR_LIT("accept"));
@@ -94,7 +112,7 @@ bool sim_negotiate(struct sim_call *call)
             continue;
         if (kr_bytes_is(media_of(item), "application/yaml")) /* JSON is YAML, too */
             call->out->content_type = "application/yaml";
-        return true;
+        return fits(call, param_of(item, "as"));
     }
     sim_fail(call->out,
              &(struct sim_failure){.code = 406, .reason = "NotAcceptable", .empty_details = true},
