@@ -7,10 +7,11 @@
 #include "agent/apiserver.h"
 #include "base/assert.h"
 #include "base/err.h"
+#include "http/h1_conn.h"
 #include "net/loop.h"
 #include "world.h"
 
-enum { CONNS = 4, STREAMS = 6 };
+enum { CONNS = 24, STREAMS = 6 };
 
 struct link { /* one connection: the agent's end and the server's */
     struct agent_apiserver *s;
@@ -28,6 +29,7 @@ struct agent_apiserver {
     struct kr_timer wake;   /* a stalled connection goes on */
     struct kr_h2_shared h2; /* of the server's ends */
     bool down;
+    bool h1; /* it speaks HTTP/1.1 */
 };
 
 enum mood { /* what the server does with one request */
@@ -43,7 +45,10 @@ struct turn { /* one request at the server */
     struct world *w;
     struct kr_exchange *ex;
     struct kr_timer timer;
+    struct kr_timer sip; /* a slow reader takes what it was given */
     enum mood mood;
+    bool slow_read;
+    size_t owed;
     uint64_t got;
     uint64_t ready; /* of the answer, may be taken */
     uint64_t taken;
@@ -55,6 +60,7 @@ struct turn { /* one request at the server */
 static void turn_free(struct turn *t)
 {
     kr_timer_stop(&t->w->sched, &t->timer);
+    kr_timer_stop(&t->w->sched, &t->sip);
     free(t);
 }
 
@@ -62,6 +68,15 @@ static void reset(struct turn *t, enum kr_abort how)
 {
     kr_exchange_abort(t->ex, how);
     turn_free(t);
+}
+
+static void sip(struct kr_timer *timer)
+{
+    struct turn *t = KR_CONTAINER_OF(timer, struct turn, sip);
+    size_t n = t->owed;
+
+    t->owed = 0;
+    kr_exchange_consumed(t->ex, n);
 }
 
 static void on_body(void *user, struct kr_bytes in)
@@ -72,7 +87,11 @@ static void on_body(void *user, struct kr_bytes in)
         world_check(t->w, in.p[i] == world_byte(t->call, true, t->got),
                     "call %u: byte %llu of the request is wrong", t->call->id,
                     (unsigned long long)t->got);
-    kr_exchange_consumed(t->ex, in.n);
+    t->owed += in.n;
+    if (!t->slow_read)
+        sip(&t->sip);
+    else if (!kr_timer_running(&t->sip))
+        kr_timer_start(&t->w->sched, &t->sip, kr_rand_ms(&t->w->rand, 1, 500));
 }
 
 /* The request is whole: now it runs, if it does. */
@@ -192,7 +211,9 @@ static void on_request(void *owner, struct kr_exchange *ex)
     t->stop = kr_rand_below(&s->w->rand, t->size + 1);
     c->whole_down = t->size;
     c->arrived++;
+    t->slow_read = world_one_in(s->w, 4);
     kr_timer_init(&t->timer, go_on);
+    kr_timer_init(&t->sip, sip);
     kr_exchange_attach(ex, &turn_ops, t);
     if (t->mood == MOOD_REFUSE || c->kind == KIND_EARLY)
         kr_timer_start(&s->w->sched, &t->timer, kr_rand_ms(&s->w->rand, 0, 300));
@@ -238,6 +259,8 @@ static void dial(struct agent_apiserver *s, struct link *l)
                                   .owner = l,
                                   .shared = &s->h2,
                                   .max_streams = STREAMS};
+    struct kr_h1_config agent1 = {.sched = &s->w->sched, .user_ops = &agent_user, .owner = l};
+    struct kr_h1_config server1 = {.sched = &s->w->sched, .user_ops = &server_user, .owner = l};
 
     l->s = s;
     l->pair = kr_mem_pair_create(&s->w->sched);
@@ -247,8 +270,10 @@ static void dial(struct agent_apiserver *s, struct link *l)
         if (!s->w->calm && s->w->sched.now_ms < FAULTS_END_MS && world_one_in(s->w, 4))
             kr_mem_pair_cut_after(l->pair, end, 1 + kr_rand_below(&s->w->rand, 100000));
     }
-    l->agent = kr_h2_create(&agent, kr_mem_pair_end(l->pair, 0));
-    l->server = kr_h2_create(&server, kr_mem_pair_end(l->pair, 1));
+    l->agent = s->h1 ? kr_h1_client_create(&agent1, kr_mem_pair_end(l->pair, 0))
+                     : kr_h2_create(&agent, kr_mem_pair_end(l->pair, 0));
+    l->server = s->h1 ? kr_h1_server_create(&server1, kr_mem_pair_end(l->pair, 1))
+                      : kr_h2_create(&server, kr_mem_pair_end(l->pair, 1));
     KR_ASSERT(l->agent != NULL && l->server != NULL);
 }
 
@@ -259,7 +284,9 @@ static struct kr_conn *pick(struct agent_apiserver *s)
     for (size_t i = 0; i < CONNS; i++) {
         struct kr_conn *c = s->links[i].agent;
 
-        if (c != NULL && !c->draining && (best == NULL || c->exchanges < best->exchanges))
+        if (c == NULL || c->draining || (!c->is_h2 && c->exchanges != 0))
+            continue;
+        if (best == NULL || c->exchanges < best->exchanges)
             best = c;
     }
     return best;
@@ -397,13 +424,14 @@ void api_heal(struct agent_apiserver *s)
     on_wake(&s->wake);
 }
 
-struct agent_apiserver *api_create(struct world *w, struct agent_core *c)
+struct agent_apiserver *api_create(struct world *w, struct agent_core *c, bool h1)
 {
     struct agent_apiserver *s = calloc(1, sizeof *s);
 
     KR_ASSERT(s != NULL && kr_h2_shared_init(&s->h2, AGENT_BUDGET) == 0);
     s->w = w;
     s->c = c;
+    s->h1 = h1;
     kr_list_init(&s->waiting);
     kr_timer_init(&s->serve, serve);
     kr_timer_init(&s->wake, on_wake);

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "http/h1_conn.h"
 #include "hub/request.h"
 #include "world.h"
 
@@ -85,6 +86,8 @@ static void take(void *user, uint8_t *out, size_t n)
 
 static void stop_timers(struct call *c)
 {
+    if (c->own.client != NULL)
+        kr_conn_close(c->own.client);
     kr_timer_stop(&c->w->sched, &c->start);
     kr_timer_stop(&c->w->sched, &c->leave);
     kr_timer_stop(&c->w->sched, &c->sip);
@@ -138,11 +141,13 @@ static void make_head(const struct call *c, struct kr_head *h, char path[128])
 static void begin(struct kr_timer *t)
 {
     struct call *c = KR_CONTAINER_OF(t, struct call, start);
-    struct user *u = &c->w->users[c->id % USERS];
+    struct user *u = c->h1 ? &c->own : &c->w->users[c->id % USERS];
     bool bodiless = c->kind == KIND_GET || c->kind == KIND_WATCH;
     struct kr_head head;
     char path[128];
 
+    if (c->h1)
+        user_start(u, c->w, true);
     if (u->client == NULL)
         return;
     c->started_ms = c->w->sched.now_ms;
@@ -175,9 +180,9 @@ static void leave(struct kr_timer *t)
 void call_plan(struct call *c, struct world *w, unsigned id)
 {
     int64_t at = kr_rand_ms(&w->rand, 500, FAULTS_END_MS - 2000);
-    uint64_t most = world_one_in(w, 3) ? 300000 : 3000;
+    uint64_t most = world_one_in(w, 4) ? 250000 : 3000;
 
-    *c = (struct call){.w = w, .id = id};
+    *c = (struct call){.w = w, .id = id, .h1 = world_one_in(w, 4)};
     c->kind = (enum kind)kr_rand_below(&w->rand, KINDS);
     c->slow_read = world_one_in(w, 4);
     c->slow_write = world_one_in(w, 3);
@@ -277,7 +282,7 @@ static void on_server_close(void *owner, int rc, const struct kr_note *why)
 static const struct kr_conn_user client_user = {NULL, NULL, NULL, on_client_close};
 static const struct kr_conn_user server_user = {on_request, NULL, NULL, on_server_close};
 
-void user_start(struct user *u, struct world *w)
+void user_start(struct user *u, struct world *w, bool h1)
 {
     struct kr_h2_config client = {
         .sched = &w->sched, .user_ops = &client_user, .owner = u, .shared = &w->client_h2};
@@ -287,6 +292,8 @@ void user_start(struct user *u, struct world *w)
                                   .owner = u,
                                   .shared = &w->hub.h2,
                                   .abuse = true};
+    struct kr_h1_config client1 = {.sched = &w->sched, .user_ops = &client_user, .owner = u};
+    struct kr_h1_config server1 = {.sched = &w->sched, .user_ops = &server_user, .owner = u};
 
     *u = (struct user){.w = w, .peer.known = true};
     snprintf(u->peer.id.name, sizeof u->peer.id.name, "alice");
@@ -294,8 +301,10 @@ void user_start(struct user *u, struct world *w)
     u->pair = kr_mem_pair_create(&w->sched);
     for (int end = 0; end < 2; end++)
         kr_mem_pair_step(u->pair, end, world_one_in(w, 2) ? 1 + kr_rand_below(&w->rand, 2000) : 0);
-    u->client = kr_h2_create(&client, kr_mem_pair_end(u->pair, 0));
-    u->server = kr_h2_create(&server, kr_mem_pair_end(u->pair, 1));
+    u->client = h1 ? kr_h1_client_create(&client1, kr_mem_pair_end(u->pair, 0))
+                   : kr_h2_create(&client, kr_mem_pair_end(u->pair, 0));
+    u->server = h1 ? kr_h1_server_create(&server1, kr_mem_pair_end(u->pair, 1))
+                   : kr_h2_create(&server, kr_mem_pair_end(u->pair, 1));
     KR_ASSERT(u->client != NULL && u->server != NULL);
 }
 

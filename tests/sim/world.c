@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "hub/counters.h"
+#include "hub/request.h"
 
 #define T0_MS 1000
 #define QUIET_MS 75000 /* after the faults, for whatever still runs (65 s is the longest wait) */
@@ -111,7 +112,7 @@ static void make_edge(struct world *w, unsigned i)
     e->core.metrics = kr_metrics_create(agent_counters, AGENT_COUNTERS_N);
     KR_ASSERT(e->core.metrics != NULL && kr_h2_shared_init(&e->core.h2, AGENT_BUDGET) == 0);
     e->core.m_exchanges = kr_metrics_series(e->core.metrics, AGENT_EXCHANGES, NULL, 0);
-    e->core.api = api_create(w, &e->core);
+    e->core.api = api_create(w, &e->core, i == 1);
     lane_start(&e->lanes[0], e, KR_LANE_INTERACTIVE);
     lane_start(&e->lanes[1], e, KR_LANE_BULK);
 }
@@ -127,9 +128,12 @@ static void on_fault(struct kr_timer *t)
     if (w->sched.now_ms >= FAULTS_END_MS)
         return;
     kr_timer_start(&w->sched, t, kr_rand_ms(&w->rand, 10, 4000));
-    switch (kr_rand_below(&w->rand, 6)) {
+    switch (kr_rand_below(&w->rand, 7)) {
     case 0:
         lane_cut(l);
+        break;
+    case 4: /* as while the hub drains */
+        hub_requests_end_watches(&w->hub, 500);
         break;
     case 1: /* the whole edge is away */
         lane_cut(&e->lanes[0]);
@@ -206,6 +210,8 @@ static void close_all(struct world *w)
     kr_timer_stop(&w->sched, &w->fault);
     for (unsigned i = 0; i < USERS; i++)
         user_close(&w->users[i]);
+    for (unsigned i = 0; i < CALLS; i++)
+        user_close(&w->calls[i].own);
     for (unsigned i = 0; i < CLUSTERS; i++) {
         lane_close(&w->edges[i].lanes[0]);
         lane_close(&w->edges[i].lanes[1]);
@@ -225,7 +231,18 @@ static void close_all(struct world *w)
     kr_sched_deinit(&w->sched);
 }
 
-void world_run(uint64_t seed, bool calm, bool trace)
+static void count(const struct world *w, struct tally *t)
+{
+    for (unsigned i = 0; i < CALLS; i++) {
+        const struct call *c = &w->calls[i];
+
+        t->left += c->left;
+        t->cut += c->done != 0 && c->rc != 0;
+        t->statuses[c->done != 0 && c->rc == 0 ? c->status : 0]++;
+    }
+}
+
+void world_run(uint64_t seed, bool calm, bool trace, struct tally *tally)
 {
     struct world *w = calloc(1, sizeof *w);
 
@@ -241,7 +258,7 @@ void world_run(uint64_t seed, bool calm, bool trace)
     for (unsigned i = 0; i < CLUSTERS; i++)
         make_edge(w, i);
     for (unsigned i = 0; i < USERS; i++)
-        user_start(&w->users[i], w);
+        user_start(&w->users[i], w, false);
     run_until(w, T0_MS + 100);
     for (unsigned i = 0; i < CALLS; i++)
         call_plan(&w->calls[i], w, i);
@@ -258,6 +275,7 @@ void world_run(uint64_t seed, bool calm, bool trace)
     run_until(w, FAULTS_END_MS + QUIET_MS + 2000);
     for (unsigned i = 0; i < CALLS; i++)
         call_judge(&w->calls[i]);
+    count(w, tally);
     check_quiet(w);
     close_all(w);
     free(w);

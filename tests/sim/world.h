@@ -27,6 +27,12 @@ enum {
 
 struct world;
 
+struct tally { /* over all worlds of a run */
+    size_t statuses[600];
+    size_t cut;  /* answers that did not end well */
+    size_t left; /* calls that their client gave up */
+};
+
 enum kind {
     KIND_GET,
     KIND_POST,
@@ -35,11 +41,21 @@ enum kind {
     KINDS,
 };
 
+struct user { /* one connection of a client to the hub */
+    struct world *w;
+    struct kr_mem_pair *pair;
+    struct kr_conn *client;
+    struct kr_conn *server;
+    struct hub_peer peer;
+};
+
 /* One request of a client: what it is, what became of it at the API server and at the client. */
 struct call {
     struct world *w;
     unsigned id;
     enum kind kind;
+    bool h1;                /* over HTTP/1.1, on a connection of its own */
+    struct user own;        /* then */
     struct kr_exchange *ex; /* NULL before it starts and once it is over */
     struct kr_timer start;
     struct kr_timer leave; /* the client loses interest */
@@ -68,14 +84,6 @@ struct call {
     int arrived;
     uint64_t whole_down; /* bytes it sent, when it ended them itself */
     bool api_ended;
-};
-
-struct user { /* one client with its connection to the hub */
-    struct world *w;
-    struct kr_mem_pair *pair;
-    struct kr_conn *client;
-    struct kr_conn *server;
-    struct hub_peer peer;
 };
 
 struct lane { /* one tunnel of an agent, and the dialling of it */
@@ -111,11 +119,9 @@ struct world {
     struct user users[USERS];
     struct call calls[CALLS];
     struct kr_timer fault;
-    size_t cut_bodies;
-    size_t statuses[600];
 };
 
-void world_run(uint64_t seed, bool calm, bool trace);
+void world_run(uint64_t seed, bool calm, bool trace, struct tally *tally);
 /* What must hold; else the seed is printed and the program ends. */
 __attribute__((format(printf, 3, 4))) void world_check(const struct world *w, bool ok,
                                                        const char *fmt, ...);
@@ -126,7 +132,7 @@ struct call *world_call_of(struct world *w, struct kr_bytes path);
 bool world_one_in(struct world *w, unsigned n);
 
 /* client.c */
-void user_start(struct user *u, struct world *w);
+void user_start(struct user *u, struct world *w, bool h1);
 void user_close(struct user *u);
 void call_plan(struct call *c, struct world *w, unsigned id);
 void call_give_up(struct call *c);
@@ -138,7 +144,7 @@ void lane_cut(struct lane *l);
 void lane_close(struct lane *l);
 
 /* api.c */
-struct agent_apiserver *api_create(struct world *w, struct agent_core *c);
+struct agent_apiserver *api_create(struct world *w, struct agent_core *c, bool h1);
 void api_destroy(struct agent_apiserver *s);
 void api_close(struct agent_apiserver *s);
 void api_fault(struct agent_apiserver *s);
