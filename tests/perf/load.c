@@ -289,6 +289,8 @@ static void run(struct load *l)
             if (!c->closed && client_step(c) < 0)
                 client_close(c);
         }
+        if (l->hold && l->failed > 0)
+            return; /* they will never all be open */
     }
 }
 
