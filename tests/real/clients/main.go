@@ -19,9 +19,11 @@ import (
 )
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", "", "how to reach the cluster")
-	namespace := flag.String("namespace", "default", "whose ConfigMaps are watched")
-	flag.Parse()
+	// Not the common flags: controller-runtime has put a -kubeconfig of its own there.
+	flags := flag.NewFlagSet(os.Args[0], flag.ExitOnError)
+	kubeconfig := flags.String("kubeconfig", "", "how to reach the cluster")
+	namespace := flags.String("namespace", "default", "whose ConfigMaps are watched")
+	_ = flags.Parse(os.Args[1:])
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	if err != nil {
 		log.Fatal(err)
@@ -30,7 +32,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	run := map[string]func(context.Context, *rest.Config, string) error{
-		"informer": runInformer, "manager": runManager}[flag.Arg(0)]
+		"informer": runInformer, "manager": runManager}[flags.Arg(0)]
 	if run == nil {
 		fmt.Fprintln(os.Stderr, "usage: clients [--kubeconfig FILE] [--namespace NAME] informer|manager")
 		os.Exit(2)
@@ -56,7 +58,7 @@ func (s spy) RoundTrip(r *http.Request) (*http.Response, error) {
 		kind = "list" // as a stream
 	case query.Get("watch") == "true":
 		kind = "watch"
-	case r.Method == http.MethodGet && query.Has("limit") || query.Has("resourceVersion"):
+	case r.Method == http.MethodGet && (query.Has("limit") || query.Has("resourceVersion")):
 		kind = "list"
 	}
 	fmt.Printf("event=request kind=%s method=%s status=%d path=%s\n", kind, r.Method, status, r.URL.Path)
