@@ -101,7 +101,8 @@ static void execute(struct turn *t)
 
     world_check(t->w, t->got == c->up_size, "call %u: %llu of %llu bytes came, ended well", c->id,
                 (unsigned long long)t->got, (unsigned long long)c->up_size);
-    if (c->kind == KIND_POST && t->mood != MOOD_RESET_BEFORE && t->mood != MOOD_REFUSE)
+    if ((c->kind == KIND_POST || c->kind == KIND_DELETE) && t->mood != MOOD_RESET_BEFORE &&
+        t->mood != MOOD_REFUSE)
         c->executed++;
 }
 
@@ -145,7 +146,7 @@ static const struct kr_exchange_user turn_ops = {NULL, on_body, on_end, availabl
 
 static void send_head(struct turn *t)
 {
-    static const int statuses[] = {200, 201, 200, 413};
+    static const int statuses[] = {200, 201, 200, 200, 413};
     struct kr_head head;
 
     kr_head_init(&head, KR_HEAD_MAX);
@@ -208,7 +209,7 @@ static void on_request(void *owner, struct kr_exchange *ex)
                 "call %u: not the caller's identity", c->id);
     *t = (struct turn){.call = c, .w = s->w, .ex = ex, .mood = choose_mood(s->w)};
     t->size = c->kind == KIND_WATCH ? whole_events(c, c->down_size) : c->down_size;
-    t->stop = kr_rand_below(&s->w->rand, t->size + 1);
+    t->stop = kr_rand_below(&s->w->rand, t->size); /* before its end */
     c->whole_down = t->size;
     c->arrived++;
     t->slow_read = world_one_in(s->w, 4);

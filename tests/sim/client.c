@@ -126,10 +126,10 @@ static void pour(struct kr_timer *t)
 
 static void make_head(const struct call *c, struct kr_head *h, char path[128])
 {
-    static const char *const methods[] = {"GET", "POST", "GET", "PUT"};
+    static const char *const methods[] = {"GET", "POST", "GET", "DELETE", "PUT"};
 
     snprintf(path, 128, "/clusters/edge-%u/api/v1/namespaces/default/configmaps%s?%ssim=%u",
-             c->id % CLUSTERS, c->kind == KIND_GET || c->kind == KIND_EARLY ? "/x" : "",
+             c->id % CLUSTERS, c->kind == KIND_POST || c->kind == KIND_WATCH ? "" : "/x",
              c->kind == KIND_WATCH ? "watch=true&" : "", c->id);
     kr_head_init(h, KR_HEAD_MAX);
     h->method = kr_bytes_str(methods[c->kind]);
@@ -142,7 +142,7 @@ static void begin(struct kr_timer *t)
 {
     struct call *c = KR_CONTAINER_OF(t, struct call, start);
     struct user *u = c->h1 ? &c->own : &c->w->users[c->id % USERS];
-    bool bodiless = c->kind == KIND_GET || c->kind == KIND_WATCH;
+    bool bodiless = c->kind != KIND_POST && c->kind != KIND_EARLY;
     struct kr_head head;
     char path[128];
 
@@ -203,7 +203,7 @@ void call_plan(struct call *c, struct world *w, unsigned id)
 static void judge_own_answer(const struct call *c)
 {
     const struct world *w = c->w;
-    bool write = c->kind == KIND_POST || c->kind == KIND_EARLY;
+    bool write = c->kind != KIND_GET && c->kind != KIND_WATCH;
 
     world_check(w, !w->calm, "call %u: %d though nothing was broken", c->id, c->status);
     world_check(w, c->status == 429 || c->status == 503 || c->status == 504,
@@ -220,9 +220,9 @@ static void judge_api_answer(const struct call *c)
 {
     const struct world *w = c->w;
 
-    if (c->kind == KIND_POST)
-        world_check(w, c->status == 201 && c->executed == 1, "call %u: status %d, executed %d",
-                    c->id, c->status, c->executed);
+    if (c->kind == KIND_POST || c->kind == KIND_DELETE)
+        world_check(w, c->status == (c->kind == KIND_POST ? 201 : 200) && c->executed == 1,
+                    "call %u: status %d, executed %d", c->id, c->status, c->executed);
     if (c->kind == KIND_EARLY)
         world_check(w, c->status == 413 && c->executed == 0, "call %u: status %d", c->id,
                     c->status);

@@ -41,6 +41,7 @@ void world_trace(const struct world *w, const char *fmt, ...)
     vprintf(fmt, ap);
     va_end(ap);
     printf("\n");
+    fflush(stdout); /* the end may be an abort */
 }
 
 uint8_t world_byte(const struct call *c, bool up, uint64_t at)

@@ -37,7 +37,8 @@ enum kind {
     KIND_GET,
     KIND_POST,
     KIND_WATCH,
-    KIND_EARLY, /* a PUT that is refused before its body was read */
+    KIND_DELETE, /* a write without a body: nothing but its head says whether it went out */
+    KIND_EARLY,  /* a PUT that is refused before its body was read */
     KINDS,
 };
 
