@@ -53,6 +53,9 @@ def pytest_collection_modifyitems(config, items):
         alone = not {"backend", "site", "session_site"} & set(item.fixturenames)
         other_run = alone and backend != "kubesim"
         (drop if other_run and not config.getoption("--all") else keep).append(item)
+        minor = getattr(item, "callspec", None) and item.callspec.params.get("minor")
+        if minor:  # into the JUnit file, for compatibility.py
+            item.user_properties.append(("kubectl", f"1.{minor}"))
         if item.get_closest_marker("long") and not config.getoption("--long"):
             item.add_marker(pytest.mark.skip(reason="long: runs with --long"))
         if item.get_closest_marker("real") and not backend.startswith("real-"):

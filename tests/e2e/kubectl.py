@@ -26,9 +26,11 @@ def _version(path):
 
 
 def find():
-    """{minor: path}; versioned binaries beside the one on the PATH come first."""
+    """{minor: path}; versioned binaries beside the one on the PATH come first. More may be
+    named in KUBERELAY_KUBECTL, like a PATH."""
     found = {}
-    for candidate in (shutil.which("kubectl"), "/usr/bin/kubectl"):
+    more = os.environ.get("KUBERELAY_KUBECTL", "").split(":")
+    for candidate in (shutil.which("kubectl"), "/usr/bin/kubectl", *more):
         if not candidate or not os.path.exists(candidate):
             continue
         real = Path(candidate).resolve()
