@@ -70,10 +70,11 @@ int sim_fault_add(struct sim_cluster *c, struct json_object *v, const char **why
 
 void sim_faults_clear(struct sim_cluster *c)
 {
-    struct kr_list *node;
-
-    while ((node = kr_list_pop(&c->faults)) != NULL)
+    KR_LIST_FOREACH_SAFE(node, &c->faults)
+    {
+        kr_list_remove(node);
         free(KR_CONTAINER_OF(node, struct sim_fault, link));
+    }
 }
 
 void sim_faults_list(const struct sim_cluster *c, struct kr_buf *out)

@@ -205,11 +205,12 @@ int sim_lifecycle_seed(struct sim_cluster *c)
 
 void sim_lifecycle_end(struct sim_cluster *c)
 {
-    struct kr_list *node;
-
     kr_timer_stop(c->sched, &c->due_timer);
-    while ((node = kr_list_pop(&c->dues)) != NULL)
+    KR_LIST_FOREACH_SAFE(node, &c->dues)
+    {
+        kr_list_remove(node);
         free(KR_CONTAINER_OF(node, struct due, link));
+    }
     sim_faults_clear(c);
     sim_seen_clear(c);
 }

@@ -185,7 +185,7 @@ static void drop_oldest(struct sim_cluster *c)
 {
     struct sim_event *e = &c->ring[c->ring_first];
 
-    KR_ASSERT(c->ring_n != 0 && c->ring_cap != 0);
+    KR_ASSERT(c->ring != NULL && c->ring_n != 0 && c->ring_cap != 0);
     c->compacted = e->rv;
     event_deinit(e);
     c->ring_first = (c->ring_first + 1) % c->ring_cap;
