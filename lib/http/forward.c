@@ -209,6 +209,8 @@ struct kr_exchange *kr_forward_release(struct kr_forward *fw)
 
     cancel_out(fw, KR_ABORT_CANCEL);
     fw->in = NULL;
+    if (in != NULL) /* what waited here is thrown away: it must not count against the client */
+        kr_exchange_consumed(in, fw->up.size);
     kr_body_queue_deinit(&fw->up);
     kr_body_queue_deinit(&fw->down);
     return in;
