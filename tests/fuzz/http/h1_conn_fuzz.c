@@ -21,13 +21,17 @@ struct world {
     struct kr_rec_conn ours;
     uint32_t seed;
     bool client;
+    bool upgrades; /* the client asks for nothing else */
     int64_t now_ms;
 };
 
 static unsigned dice(struct world *w)
 {
-    w->seed = w->seed * 1103515245u + 12345u;
-    return w->seed >> 16 & 31;
+    uint32_t z = w->seed += 0x9e3779b9u;
+
+    z = (z ^ z >> 16) * 0x85ebca6bu;
+    z = (z ^ z >> 13) * 0xc2b2ae35u;
+    return (z ^ z >> 16) & 31;
 }
 
 static void answer(struct world *w, struct kr_rec *r)
@@ -40,7 +44,8 @@ static void answer(struct world *w, struct kr_rec *r)
         return;
     r->aux = w;
     if (r->upgrade && d & 8) {
-        kr_rec_answer(r, 101, NULL, upgrade);
+        kr_rec_answer(r, 101, "raw", upgrade);
+        r->out_end = d & 1;
         return;
     }
     kr_rec_answer(r, d & 1 ? 200 : 204, d & 2 ? "hello" : NULL, d & 4 ? length : NULL);
@@ -57,9 +62,9 @@ static void step(struct kr_rec *r)
         return;
     if (d < 8 && !w->client)
         answer(w, r);
-    else if (d == 8)
+    else if (d == 8 && dice(w) < 8)
         kr_rec_abort(r);
-    else if (d == 9 && w->ours.conn != NULL)
+    else if (d == 9 && dice(w) < 8 && w->ours.conn != NULL)
         kr_conn_close(w->ours.conn);
     else if (d == 10 && w->ours.conn != NULL)
         kr_conn_drain(w->ours.conn);
@@ -96,7 +101,7 @@ static void open_some(struct world *w)
     static const char *const methods[] = {"GET", "HEAD", "POST", "PUT"};
     struct kr_rec *r;
     bool end = dice(w) & 1;
-    bool upgrade = dice(w) < 8;
+    bool upgrade = w->upgrades || dice(w) < 8;
 
     if (w->ours.conn == NULL || w->ours.n >= KR_REC_MAX)
         return;
@@ -108,7 +113,7 @@ static void open_some(struct world *w)
         return;
     hook(r);
     if (upgrade || !end)
-        kr_rec_send(r, "some body", dice(w) & 1);
+        kr_rec_send(r, "some body", dice(w) < 8);
 }
 
 static void run(struct world *w, int64_t ms)
@@ -141,10 +146,10 @@ static void begin(struct world *w, uint8_t mode, uint8_t seed)
     };
     struct kr_pipe *pipe;
 
-    *w = (struct world){.seed = seed, .client = mode & 1};
+    *w = (struct world){.seed = seed, .client = mode & 1, .upgrades = mode & 128};
     kr_sched_init(&w->sched, 0, 0);
     w->pair = kr_mem_pair_create(&w->sched);
-    kr_mem_pair_step(w->pair, 1, mode >> 1);
+    kr_mem_pair_step(w->pair, 1, mode >> 1 & 63);
     kr_rec_conn_init(&w->ours);
     w->ours.on_request = on_request;
     kr_mem_peer_init(&w->peer, kr_mem_pair_end(w->pair, 0));
