@@ -522,6 +522,23 @@ static void test_write_when_fields_belong_to_the_connection_then_they_are_left_o
     kr_buf_deinit(&out);
 }
 
+static void test_write_upgrade_when_the_token_is_one_then_two_fields(void **state)
+{
+    static const char *const bad[] = {"a b", "a,b", "a\r\nb", "a;b", "a\0"};
+    struct kr_buf out;
+
+    (void)state;
+    kr_buf_init(&out, 4096);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(
+            kr_h1_write_upgrade(&out, kr_bytes_of(bad[i], i == 4 ? 2 : strlen(bad[i]))), KR_EINVAL);
+    assert_int_equal(out.n, 0);
+    assert_int_equal(kr_h1_write_upgrade(&out, KR_LIT("SPDY/3.1")), 0);
+    kr_buf_append(&out, kr_bytes_of("", 1));
+    assert_string_equal((char *)out.p, "connection: Upgrade\r\nupgrade: SPDY/3.1\r\n");
+    kr_buf_deinit(&out);
+}
+
 static void test_write_chunk_size_when_any_size_then_it_is_hexadecimal(void **state)
 {
     uint8_t out[16];
@@ -555,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_response_when_malformed_then_it_fails),
         cmocka_unit_test(test_write_when_a_value_could_split_the_head_then_einval),
         cmocka_unit_test(test_write_when_fields_belong_to_the_connection_then_they_are_left_out),
+        cmocka_unit_test(test_write_upgrade_when_the_token_is_one_then_two_fields),
         cmocka_unit_test(test_write_chunk_size_when_any_size_then_it_is_hexadecimal),
     };
 
