@@ -17,7 +17,7 @@ import contestants
 from contestants import WINDOW, Hub, Programs, Setup
 from measure import cpu_ns, load_arguments, memory_kib, run_load
 from report import Report
-from world import BenchError, World, find_helpers, make_pki, stop, wait_for
+from world import BenchError, World, find_tools, make_pki, stop, wait_for
 
 ALL = ("direct", "haproxy", "nginx", "kuberelay")
 WATCHES = 1000
@@ -54,7 +54,7 @@ class Bench:
         self.args = args
         self.world = world
         self.report = report
-        self.tools = find_helpers(world, args.bin)
+        self.tools = find_tools(world, args.bin)
         self.pki = make_pki(world)
         self.programs = None
         if "kuberelay" in args.contestants:

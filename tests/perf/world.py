@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark's surroundings: a work folder, processes that end with it, certificates, helpers."""
+"""The benchmark's surroundings: a work folder, processes that end with it, certificates, tools."""
 
 import ctypes
 import os
@@ -105,7 +105,7 @@ class World:
         wait_for(f"{process.name} to listen", ready)
 
     def spawn_printing_port(self, name, argv):
-        """For helpers that print "listening HOST:PORT" as their first line."""
+        """For programs that print "listening HOST:PORT" as their first line."""
         process = self.spawn(name, argv, stdout=subprocess.PIPE, text=True)
         line = process.stdout.readline()
         if not line.startswith("listening "):
@@ -124,20 +124,20 @@ def stop(process):
         process.wait()
 
 
-HELPERS = {  # program -> its sources, for when the build folder does not have it
+TOOLS = {  # program -> its sources, for when the build folder does not have it
     "perf_load": ["perf/load.c", "perf/h2_peer.c"],
     "perf_watch_origin": ["perf/watch_origin.c", "perf/h2_peer.c"],
     "delay_relay": ["fakes/delay_relay.c", "fakes/delay_start.c"],
 }
 
 
-def find_helpers(world, build):
-    """The folder with the helpers: of the build, or a fresh one."""
+def find_tools(world, build):
+    """The folder with the tools: of the build, or a fresh one."""
     built = pathlib.Path(build) / "tests"
-    if all((built / name).exists() for name in HELPERS):
+    if all((built / name).exists() for name in TOOLS):
         return built
     out = world.folder("bin")
-    for name, sources in HELPERS.items():
+    for name, sources in TOOLS.items():
         paths = [HERE.parent / source for source in sources]
         run(["cc", "-std=c17", "-D_GNU_SOURCE", "-O2", "-o", out / name, *paths,
              "-lnghttp2", "-lssl", "-lcrypto"])
