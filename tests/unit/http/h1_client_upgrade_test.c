@@ -135,6 +135,7 @@ static void test_101_when_not_asked_for_or_to_another_protocol_then_eproto(void 
         const char *text;
     } cases[] = {
         {false, SWITCHED},
+        {false, HEAD "Upgrade:\r\n\r\n"},
         {true, HEAD "\r\n"},
         {true, HEAD "Upgrade: websocket\r\n\r\n"},
         {true, HEAD "Upgrade: SPDY/3.1\r\nUpgrade: websocket\r\n\r\n"},
@@ -218,6 +219,7 @@ static void test_upgrade_when_the_refusal_hangs_then_the_users_bytes_stay_back(v
     r = ask(&w);
     say(&w, "HTTP/1.1 403 Forbidden\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
     assert_int_equal(r->status, 403);
+    assert_int_equal(w.client.drained, 1); /* said as soon as it is known */
     kr_rec_send(r, "GET /secrets HTTP/1.1\r\n\r\n", false);
     run(&w, 1000);
     assert_null(kr_rec_open(&w.client, "GET", "/", true, NULL));
@@ -334,6 +336,25 @@ static void test_raw_when_the_server_ends_then_we_go_on_until_our_end_or_10_seco
         assert_true(w.peer.eof);
         teardown(&w);
     }
+}
+
+static void test_raw_when_the_ended_server_takes_nothing_then_the_user_is_told_in_time(void **state)
+{
+    struct kr_rec *r;
+    struct world w;
+
+    (void)state;
+    r = switched(&w);
+    kr_mem_peer_end(&w.peer);
+    kr_mem_pair_stall(w.pair, 1, true);
+    kr_rec_send_bytes(r, kr_bytes_of(block, sizeof block), false);
+    run(&w, 0);
+    run(&w, KR_UPGRADE_LINGER_MS - 1);
+    assert_int_equal(r->done, 0);
+    run(&w, 1);
+    assert_int_equal(r->done, 1);
+    assert_int_equal(r->rc, 0);
+    teardown(&w);
 }
 
 static void test_raw_when_lost_behind_the_servers_end_then_0_else_econnlost(void **state)
@@ -455,6 +476,8 @@ int main(void)
         cmocka_unit_test(test_raw_bytes_when_not_consumed_then_reading_stops_at_64k),
         cmocka_unit_test(test_raw_when_our_direction_ends_then_all_is_sent_and_the_pipe_flushed),
         cmocka_unit_test(test_raw_when_the_server_ends_then_we_go_on_until_our_end_or_10_seconds),
+        cmocka_unit_test(
+            test_raw_when_the_ended_server_takes_nothing_then_the_user_is_told_in_time),
         cmocka_unit_test(test_raw_when_lost_behind_the_servers_end_then_0_else_econnlost),
         cmocka_unit_test(test_raw_when_drained_or_silent_for_hours_then_it_goes_on),
         cmocka_unit_test(test_upgrade_when_aborted_before_it_left_then_the_connection_closes),

@@ -77,6 +77,33 @@ test_upgrade_when_refused_at_once_then_the_rest_of_the_write_is_thrown_away(void
     }
 }
 
+static void
+test_upgrade_when_refused_then_what_comes_is_not_kept_and_a_lost_client_is_seen(void **state)
+{
+    static char flood[300000];
+    struct kr_rec *r;
+    struct world w;
+
+    (void)state;
+    memset(flood, 'x', sizeof flood - 1);
+    setup(&w);
+    r = &w.server.recs[0];
+    say(&w, UPGRADE);
+    say(&w, flood);
+    assert_false(kr_mem_pair_reading(w.pair, 1));
+    kr_rec_answer(r, 403, "", NULL);
+    r->out_end = false; /* the answer hangs */
+    run(&w, 0);
+    assert_true(kr_mem_pair_reading(w.pair, 1));
+    assert_int_equal(w.peer.out.n + kr_mem_pair_waiting(w.pair, 1), 0);
+    assert_int_equal(r->in.n, 0);
+    kr_mem_peer_end(&w.peer);
+    run(&w, 0);
+    assert_int_equal(r->rc, KR_ECONNLOST);
+    assert_int_equal(w.server.closed, 1);
+    teardown(&w);
+}
+
 static void test_upgrade_when_pipelined_behind_a_request_then_it_is_served_in_turn(void **state)
 {
     struct world w;
@@ -145,6 +172,8 @@ int main(void)
         cmocka_unit_test(test_upgrade_when_refused_then_nothing_behind_it_is_ever_parsed),
         cmocka_unit_test(
             test_upgrade_when_refused_at_once_then_the_rest_of_the_write_is_thrown_away),
+        cmocka_unit_test(
+            test_upgrade_when_refused_then_what_comes_is_not_kept_and_a_lost_client_is_seen),
         cmocka_unit_test(test_upgrade_when_pipelined_behind_a_request_then_it_is_served_in_turn),
         cmocka_unit_test(
             test_upgrade_when_never_answered_then_nothing_is_parsed_and_a_lost_client_ends_it),

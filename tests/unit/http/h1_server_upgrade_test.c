@@ -88,6 +88,9 @@ static void test_answer_when_101_is_out_of_place_then_einval(void **state)
     setup(&w);
     say(&w, GET "\r\n");
     assert_int_equal(kr_exchange_send_head(w.server.recs[0].ex, &head, true), KR_EINVAL);
+    assert_int_equal(kr_head_add_str(&head, "upgrade", "SPDY/3.1"), 0); /* nobody asked */
+    assert_int_equal(kr_exchange_send_head(w.server.recs[0].ex, &head, true), KR_EINVAL);
+    kr_head_deinit(&head);
     kr_rec_answer(&w.server.recs[0], 200, NULL, none);
     run(&w, 0);
     say(&w, UPGRADE);
