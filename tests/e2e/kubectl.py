@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import backends
 from clock import scaled
 
 
@@ -130,10 +131,15 @@ class Running:
 
 
 def need(*minors):
-    """The path of the first of these versions that is here, or a loud skip."""
+    """The path of the first of these versions that is here or can be built (by tests/real/build),
+    or a loud skip."""
     for minor in minors:
         if minor in AVAILABLE:
             return AVAILABLE[minor]
+        if (backends.REPO / f"tests/real/kubectl-1.{minor}").is_dir():
+            built = backends.real_binaries(f"kubectl-1.{minor}")
+            if built:
+                return built[f"kubectl-1.{minor}"]
     have = ", ".join(f"1.{m}" for m in sorted(AVAILABLE)) or "none"
     wanted = " or ".join(f"1.{m}" for m in minors)
     pytest.skip(f"needs kubectl {wanted}; here: {have}")

@@ -44,7 +44,7 @@ def test_check_02_raw_livez_old_kubectl_drops_the_prefix(fake, minor):
     assert out != "cluster" and not fake.api.seen(lambda x: x.path == "/livez")
 
 
-@pytest.mark.parametrize("minor", [27, 32, 33, 34])
+@pytest.mark.parametrize("minor", [27, 32, 33, 37])
 def test_check_02_raw_livez_on_the_clusters_own_name_reaches_it(fake, minor):
     program = kubectl.need(minor)
     fake.api.script("/livez", lambda x: x.respond(200, b"cluster", content_type="text/plain"))
@@ -68,7 +68,7 @@ def test_check_02_the_clusters_own_name_over_h1_and_h2(fake):
 
 
 def test_check_02_raw_livez_new_kubectl_keeps_the_prefix(fake):
-    program = kubectl.need(34, 35, 36)
+    program = kubectl.need(34, 35, 36, 37)
     fake.api.script("/livez", lambda x: x.respond(200, b"cluster", content_type="text/plain"))
     assert fake.kubectl(program).ok("get", "--raw", "/livez") == "cluster"
 
@@ -147,7 +147,7 @@ def test_check_06_cold_kubectl_prints_the_same(site, args):
     assert same_text(direct.out, relayed.out)
 
 
-@pytest.mark.parametrize("minor", sorted(kubectl.AVAILABLE) or [0])
+@pytest.mark.parametrize("minor", sorted({*kubectl.AVAILABLE, 37}))
 def test_check_06_every_kubectl_lists_pods_alike(site, minor):
     program = kubectl.need(minor)
     site.namespace()

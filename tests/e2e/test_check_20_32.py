@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-import versions
+import kubectl
 from backends import impersonation
 from clock import scaled
 from cluster_site import Site, configmap
@@ -38,7 +38,7 @@ def whoami(tool, *flags):
 
 @pytest.mark.parametrize("minor", [28, 30, 33, 37])
 def test_check_20_as_somebody_else(ruled, minor):
-    program = versions.program(minor)
+    program = kubectl.need(minor)
     _, relayed = whoami(ruled.kubectl(program, "alice"), "--as=bob", "--as-group=g", "--as-uid=7")
     assert relayed["username"] == "kuberelay:bob" and relayed["uid"] == "7"
     _, direct = whoami(ruled.kubectl_direct(program, "bob", ["g"]), "--as-uid=7")
@@ -52,15 +52,15 @@ def test_check_20_as_somebody_else(ruled, minor):
                                    ("--as=bob", "--as-group=g", "--as-group=system:masters"),
                                    ("--as=bob", "--as-uid=8"), ("--as=system:admin",)])
 def test_check_20_without_a_rule_it_is_403(ruled, flags):
-    result, _ = whoami(ruled.kubectl(versions.program(33), "alice"), *flags)
+    result, _ = whoami(ruled.kubectl(kubectl.need(37), "alice"), *flags)
     assert result.code == 1 and "impersonation is not allowed through the relay" in result.err, result
-    result, _ = whoami(ruled.kubectl(versions.program(33), "eve"), "--as=bob")
+    result, _ = whoami(ruled.kubectl(kubectl.need(37), "eve"), "--as=bob")
     assert result.code == 1 and "impersonation is not allowed through the relay" in result.err, result
 
 
-@pytest.mark.parametrize("minor", [28, 33])
+@pytest.mark.parametrize("minor", [28, 33, 37])
 def test_field_F012_as_a_service_account_on_every_verb(ruled, minor):
-    program = versions.program(minor)
+    program = kubectl.need(minor)
     relayed = ruled.kubectl(program, "alice")
     result, user = whoami(relayed, f"--as={ACCOUNT}")
     assert result.code == 0 and user["username"] == ACCOUNT, result

@@ -25,7 +25,7 @@ def test_check_21_the_user_is_asked_about_not_the_agent(site):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("minor", [28, 33])
+@pytest.mark.parametrize("minor", [28, 33, 37])
 def test_check_21_whoami_and_can_i(site, minor):
     program = kubectl.need(minor)
     direct = site.kubectl_direct(program, "viewer", ["viewers"])

@@ -41,7 +41,7 @@ def test_check_29_two_hundred_watches_on_one_connection(site):
             stream.reset()
 
 
-@pytest.mark.parametrize("minor", [27, 33])
+@pytest.mark.parametrize("minor", [27, 33, 37])
 def test_check_31_kubectl_sees_events_with_the_direct_one(site, minor):
     program = kubectl.need(minor)
     namespace = site.namespace()

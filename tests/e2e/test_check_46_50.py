@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+import kubectl
 import versions
 from clock import scaled, wait_until
 from procs import run
@@ -32,7 +33,7 @@ def space(session_site, kubelet):
 @pytest.fixture
 def tools(site, space, minor):
     """(direct, relayed): the same kubectl twice."""
-    program = versions.program(minor)
+    program = kubectl.need(minor)
     return site.kubectl_direct(program), site.kubectl(program)
 
 
@@ -168,13 +169,13 @@ def copy_both_ways(site, kubelet, tool, space, folder, size):
 
 @pytest.mark.parametrize("minor", [27, 33, 37])
 def test_check_49_cp_both_ways(site, kubelet, space, minor, tmp_path):
-    tool = site.kubectl(versions.program(minor))
+    tool = site.kubectl(kubectl.need(minor))
     copy_both_ways(site, kubelet, tool, space, tmp_path, 64 * MIB)
 
 
 @pytest.mark.long
 def test_check_49_cp_of_a_gigabyte(site, kubelet, space, tmp_path):
-    copy_both_ways(site, kubelet, site.kubectl(versions.program(33)), space, tmp_path, 1024 * MIB)
+    copy_both_ways(site, kubelet, site.kubectl(kubectl.need(37)), space, tmp_path, 1024 * MIB)
 
 
 @versions.each
@@ -227,7 +228,7 @@ def page(size):
 
 @versions.each
 def test_check_50_port_forward_many_at_once(site, space, minor):
-    with Forward(site.kubectl(versions.program(minor)), space, 80) as forward:
+    with Forward(site.kubectl(kubectl.need(minor)), space, 80) as forward:
         assert fetch(forward, 100) == page(100)
         assert fetch(forward, 3_000_000) == page(3_000_000)
         wrong = []
@@ -278,6 +279,6 @@ def test_check_50_a_port_where_nobody_listens(tools, space, minor):
 
 
 def test_check_50_curl_through_the_forward(site, space):
-    with Forward(site.kubectl(versions.program(33)), space, 80) as forward:
+    with Forward(site.kubectl(kubectl.need(37)), space, 80) as forward:
         code, out, _ = run(["curl", "-sS", f"http://127.0.0.1:{forward.port}/5000"])
     assert (code, out) == (0, page(5000))

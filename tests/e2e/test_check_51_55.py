@@ -6,6 +6,7 @@ import json
 import pytest
 
 import fakekube
+import kubectl
 import testpki
 import versions
 from backends import binding, write_yaml
@@ -18,12 +19,12 @@ EXEC = "/api/v1/namespaces/default/pods/p/exec"
 
 # -- 47: refused by the API server, or by the hub
 
-@pytest.mark.parametrize("minor,tries", [(27, 1), (30, 2), (33, 2)])
+@pytest.mark.parametrize("minor,tries", [(27, 1), (30, 2), (33, 2), (37, 2)])
 def test_check_47_a_refused_exec_says_so_once(fake, minor, tries):
     """WebSocket first, then SPDY; a refusal of the first is no reason to repeat it aloud."""
     fakekube.install(fake.api)
     fake.api.script(EXEC, lambda x: x.fail(403, "Forbidden", "pods p is forbidden: not for you"))
-    result = fake.kubectl(versions.program(minor)).run("exec", "p", "--", "id")
+    result = fake.kubectl(kubectl.need(minor)).run("exec", "p", "--", "id")
     assert result.code == 1
     assert (result.out + result.err).count("not for you") == 1, result
     seen = fake.api.seen(lambda x: x.path == EXEC)
@@ -31,9 +32,9 @@ def test_check_47_a_refused_exec_says_so_once(fake, minor, tries):
     assert not fake.api.seen(lambda x: x.path == EXEC and not x.all("impersonate-user"))
 
 
-@pytest.mark.parametrize("minor", [27, 33])
+@pytest.mark.parametrize("minor", [27, 33, 37])
 def test_check_47_exec_in_a_cluster_that_is_not_there(fake, minor):
-    tool = fake.kubectl(versions.program(minor))
+    tool = fake.kubectl(kubectl.need(minor))
     text = open(tool.kubeconfig, encoding="utf-8").read()
     with open(tool.kubeconfig, "w", encoding="utf-8") as file:
         file.write(text.replace(fake.prefix, "/clusters/nowhere"))
@@ -44,14 +45,14 @@ def test_check_47_exec_in_a_cluster_that_is_not_there(fake, minor):
 
 # -- 51, 52: kubectl and answers that are no upgrade
 
-@pytest.mark.parametrize("minor", [27, 30, 33])
+@pytest.mark.parametrize("minor", [27, 30, 33, 37])
 @pytest.mark.parametrize("status", [200, 302, 400, 500])
 def test_check_51_kubectl_gives_up_on_an_answer_that_is_no_upgrade(fake, minor, status):
     fakekube.install(fake.api)
     fake.api.script(EXEC, lambda x: x.respond(
         status, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "odd answer"},
         [("location", "/elsewhere")] if status == 302 else []))
-    result = fake.kubectl(versions.program(minor)).run("exec", "p", "--", "id", timeout=30)
+    result = fake.kubectl(kubectl.need(minor)).run("exec", "p", "--", "id", timeout=30)
     assert result.code == 1 and result.out == ""
     assert not fake.api.seen(lambda x: x.path == "/elsewhere")
 
@@ -83,7 +84,7 @@ def space(session_site, kubelet):
 
 def both(site, minor, *args):
     """Pods that are asked in parallel speak in any order."""
-    program = versions.program(minor)
+    program = kubectl.need(minor)
     direct, relayed = site.kubectl_direct(program).run(*args), site.kubectl(program).run(*args)
     assert (relayed.code, relayed.err) == (direct.code, direct.err), args
     assert sorted(relayed.out.splitlines()) == sorted(direct.out.splitlines()), args
@@ -105,7 +106,7 @@ def test_check_53_logs(site, space, minor):
 @versions.each
 def test_check_53_logs_follow_line_by_line_and_end_with_the_pod(site, space, kubelet, minor):
     name = kubelet.pod(site, space, f"follow-{minor}")
-    program = versions.program(minor)
+    program = kubectl.need(minor)
     direct, relayed = site.kubectl_direct(program), site.kubectl(program)
     running = [tool.start("-n", space, "logs", "-f", name, "--tail=1") for tool in (direct, relayed)]
     try:
@@ -125,7 +126,7 @@ def test_check_53_logs_follow_line_by_line_and_end_with_the_pod(site, space, kub
 
 
 def test_check_53_logs_follow_of_five_pods(site, space, kubelet):
-    tool = site.kubectl(versions.program(33))
+    tool = site.kubectl(kubectl.need(37))
     with_label = tool.start("-n", space, "logs", "-f", "-l", "app=five", "--prefix", "--tail=0",
                             "--max-log-requests=5")
     try:

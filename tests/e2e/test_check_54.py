@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-import versions
+import kubectl
 from cluster_site import JSON
 
 
@@ -27,7 +27,7 @@ def test_check_54_drain_waits_for_a_disruption_budget(site, kubelet, minor):
     site.create(budgets, {"metadata": {"name": "b"}, "spec": {
         "minAvailable": 1, "selector": {"matchLabels": {"app": "kept"}}}})
     allow(site, f"{budgets}/b", 0)
-    tool = site.kubectl(versions.program(minor))
+    tool = site.kubectl(kubectl.need(minor))
     draining = tool.start("drain", "node-1", "--force", "--pod-selector=app=kept", "--timeout=60s")
     try:
         draining.wait_line("(?i)will retry after|cannot evict pod", 20, errors=True)
@@ -42,7 +42,7 @@ def test_check_54_drain_waits_for_a_disruption_budget(site, kubelet, minor):
 @pytest.mark.real
 @pytest.mark.parametrize("minor", [27, 33, 37])
 def test_check_54_top_says_what_it_says_without_metrics(site, minor):
-    program = versions.program(minor)
+    program = kubectl.need(minor)
     direct, relayed = (tool.run("top", "pods") for tool in (
         site.kubectl_direct(program), site.kubectl(program)))
     assert (relayed.code, relayed.out, relayed.err) == (direct.code, direct.out, direct.err)

@@ -12,24 +12,10 @@ import time
 
 import pytest
 
-import backends
-import kubectl
 from clock import scaled
 
 # Debian's; SPDY only; WebSocket exec; WebSocket port-forward; after it; the newest.
 MINORS = [20, 27, 30, 32, 33, 37]
-
-
-def program(minor):
-    """The path of one version: of this machine, or built by tests/real/build; else a skip."""
-    if minor in kubectl.AVAILABLE:
-        return kubectl.AVAILABLE[minor]
-    if (backends.REPO / f"tests/real/kubectl-1.{minor}").is_dir():
-        name = f"kubectl-1.{minor}"
-        built = backends.real_binaries(name)
-        if name in built:
-            return built[name]
-    return kubectl.need(minor)
 
 
 each = pytest.mark.parametrize("minor", MINORS, ids=[f"kubectl-1.{m}" for m in MINORS])
