@@ -14,7 +14,7 @@
     X(KR_H2_RESET_CAUSED, 100, 10000) /* a stream error of the peer made us send RST_STREAM */     \
     X(KR_H2_PING, 20, 1000)                                                                        \
     X(KR_H2_SETTINGS, 10, 100)                                                                     \
-    X(KR_H2_OTHER, 200, 20000) /* PRIORITY and unknown types */                                    \
+    X(KR_H2_OTHER, 200, 20000) /* PRIORITY; nghttp2 skips unknown types */                         \
     X(KR_H2_EMPTY_DATA, 100, 10000)                                                                \
     X(KR_H2_WINDOW_UPDATE, 1000, 100000) /* beyond ten for each DATA frame that we sent */         \
     X(KR_H2_BAD_HEAD, 10, 1000)          /* invalid or over-sized heads */

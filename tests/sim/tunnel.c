@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tunnels of an agent: agent/link.c without sockets and TLS. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "agent/attach.h"
@@ -105,7 +106,7 @@ static void dial(struct kr_timer *timer)
     struct world *w = l->w;
     struct kr_identity id = {.role = KR_ROLE_AGENT};
 
-    strcpy(id.name, l->edge->name);
+    snprintf(id.name, sizeof id.name, "%s", l->edge->name);
     l->pair = kr_mem_pair_create(&w->sched);
     for (int end = 0; end < 2; end++) {
         size_t room = 1024 + kr_rand_below(&w->rand, 20000);
