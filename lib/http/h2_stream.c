@@ -413,6 +413,8 @@ static int add_pseudo(struct kr_head *h, struct kr_bytes name, struct kr_bytes v
         h->protocol = copy;
     else if (kr_bytes_is(name, ":status") && value.n == 3)
         h->status = (value.p[0] - '0') * 100 + (value.p[1] - '0') * 10 + (value.p[2] - '0');
+    if (kr_bytes_is(name, ":status") && h->status < 100)
+        return KR_EPROTO; /* nghttp2 takes 000 to 099 for a final answer */
     return value.n > KR_FIELD_MAX || h->size > h->max ? KR_ETOOBIG : 0;
 }
 

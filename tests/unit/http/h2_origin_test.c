@@ -243,11 +243,35 @@ static void test_eof_when_answer_is_not_whole_then_lost(void **state)
     stop(&r);
 }
 
+/* nghttp2 takes them for final ones; nothing would ever follow. */
+static void test_answer_when_status_is_below_100_then_broken(void **state)
+{
+    struct raw r;
+
+    (void)state;
+    ask(&r, 2);
+    frame(&r, HEADERS, END_HEADERS | END_STREAM, 1,
+          KR_LIT("\x08\x03"
+                 "099"));
+    frame(&r, HEADERS, END_HEADERS, 3,
+          KR_LIT("\x08\x03"
+                 "000"));
+    frame(&r, DATA, END_STREAM, 3, KR_LIT("body"));
+    run(&r.w, 0);
+    for (int i = 0; i < 2; i++) {
+        assert_false(r.w.client.recs[i].headed);
+        assert_int_equal(r.w.client.recs[i].rc, KR_EPROTO);
+    }
+    assert_int_equal(r.w.client.closed, 0);
+    stop(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answer_when_behind_interim_ones_then_only_the_final_one_is_told),
         cmocka_unit_test(test_answer_when_broken_then_never_a_good_end_and_others_go_on),
+        cmocka_unit_test(test_answer_when_status_is_below_100_then_broken),
         cmocka_unit_test(test_body_when_beyond_the_window_then_broken),
         cmocka_unit_test(test_body_when_before_the_head_then_connection_ends),
         cmocka_unit_test(test_push_when_sent_all_the_same_then_connection_ends),
