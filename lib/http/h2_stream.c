@@ -15,7 +15,8 @@
 #define GROW_FACTOR 4 /* few round trips to full size on long links */
 #define MAX_FIELDS 1000
 #define FRAME_HEAD 9
-#define DATA_MIN 256         /* room below which a DATA frame is not begun */
+#define DATA_MIN 256 /* room below which a DATA frame is not begun */
+#define HEAD_TIMEOUT_MS 10000
 #define HEAD_ABUSE (1 << 20) /* bytes of one head after which it is an attack, not a mistake */
 
 static struct h2_stream *of(struct kr_exchange *ex)
@@ -319,13 +320,24 @@ void h2_stream_finish(struct h2_stream *st, int rc)
     h2_exchange_ended(s);
 }
 
-void h2_stream_check_stall(struct h2_stream *st, int64_t now_ms)
+/* One that drips in would hold its connection for ever: without the stream that counts as idle. */
+static bool head_is_late(const struct h2_stream *st, int64_t now_ms)
+{
+    return st->s->cfg.server && !st->head_done && now_ms - st->progress_ms >= HEAD_TIMEOUT_MS;
+}
+
+static bool is_stalled(const struct h2_stream *st, int64_t now_ms)
 {
     bool end = false;
 
-    if (is_gone(st) || st->ex.patient || !st->body_submitted || st->out_ended || st->deferred ||
-        now_ms - st->progress_ms < st->s->cfg.stall_timeout_ms ||
-        st->ex.user_ops->available(st->ex.user, &end) == 0)
+    return !is_gone(st) && !st->ex.patient && st->body_submitted && !st->out_ended &&
+           !st->deferred && now_ms - st->progress_ms >= st->s->cfg.stall_timeout_ms &&
+           st->ex.user_ops->available(st->ex.user, &end) != 0;
+}
+
+void h2_stream_check_stall(struct h2_stream *st, int64_t now_ms)
+{
+    if (st->reset_by_user || (!head_is_late(st, now_ms) && !is_stalled(st, now_ms)))
         return;
     st->reset_by_user = true;
     nghttp2_submit_rst_stream(st->s->ng, NGHTTP2_FLAG_NONE, st->id, NGHTTP2_CANCEL);

@@ -396,6 +396,31 @@ static void test_answer_head_when_beyond_the_limit_then_bad_peer(void **state)
     finish(&w);
 }
 
+/* HEADERS without END_HEADERS, then a byte now and then: neither silence nor an idle connection. */
+static void test_head_when_it_drips_in_then_connection_ends(void **state)
+{
+    struct raw r;
+
+    (void)state;
+    start_with(&r, 20000);
+    frame(&r, HEADERS, END_STREAM, 1, KR_LIT(GET_BLOCK));
+    for (int i = 0; i < 9; i++)
+        run(&r.w, 1000);
+    assert_int_equal(r.w.server.conn->exchanges, 1);
+    kr_mem_peer_send(&r.peer, KR_LIT("\x00\x10\x00\x09\x00\x00\x00\x00\x01"));
+    for (int i = 0; i < 2; i++)
+        run(&r.w, 1000);
+    assert_int_equal(code_of_last(&r, RST_STREAM), 8);
+    assert_int_equal(r.w.server.conn->exchanges, 0);
+    for (int i = 0; i < 21; i++) {
+        kr_mem_peer_send(&r.peer, KR_LIT("\x00"));
+        run(&r.w, 1000);
+    }
+    assert_int_equal(r.w.server.closed, 1);
+    assert_int_equal(r.w.server.n, 0);
+    stop(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_broken_frames_when_sent_then_connection_ends),
         cmocka_unit_test(test_head_when_beyond_a_limit_then_refusable_and_connection_lives),
         cmocka_unit_test(test_answer_head_when_beyond_the_limit_then_bad_peer),
+        cmocka_unit_test(test_head_when_it_drips_in_then_connection_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,17 +45,25 @@ static inline void frame(struct raw *r, int type, int flags, uint32_t id, struct
     kr_mem_peer_send(&r->peer, payload);
 }
 
-static inline void start(struct raw *r)
+/* With a limit for idle connections and for clients that take nothing; 0: none. */
+static inline void start_with(struct raw *r, int64_t timeout_ms)
 {
     *r = (struct raw){.next_id = 1};
     prepare(&r->w);
     r->w.server_cfg.abuse = true;
+    r->w.server_cfg.idle_timeout_ms = timeout_ms;
+    r->w.server_cfg.stall_timeout_ms = timeout_ms;
     kr_mem_peer_init(&r->peer, kr_mem_pair_end(r->w.pair, 0));
     r->w.server.conn = kr_h2_create(&r->w.server_cfg, kr_mem_pair_end(r->w.pair, 1));
     kr_mem_peer_send(&r->peer, KR_LIT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
     frame(r, SETTINGS, 0, 0, KR_LIT(""));
     run(&r->w, 0);
     assert_int_equal(r->w.server.ready, 1);
+}
+
+static inline void start(struct raw *r)
+{
+    start_with(r, 0);
 }
 
 /* The session is the client, the raw peer its server. */
