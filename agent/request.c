@@ -353,6 +353,19 @@ static int on_response(struct kr_forward *fw, struct kr_head *to)
     return 0;
 }
 
+/* A stream may live for hours: it keeps only what its end needs. */
+static void on_begun(struct kr_forward *fw)
+{
+    struct request *r = of_forward(fw);
+
+    if (!r->info.long_running)
+        return;
+    r->info = (struct kr_request_info){0};
+    r->who = (struct kr_relay_request){0};
+    kr_arena_deinit(&r->arena);
+    kr_exchange_drop_head(fw->in);
+}
+
 static void on_response_body(struct kr_forward *fw, struct kr_bytes in)
 {
     kr_watch_lines_feed(&of_forward(fw)->lines, in);
@@ -413,10 +426,7 @@ static void on_finished(struct kr_forward *fw, int client_rc)
 }
 
 static const struct kr_forward_ops forward_ops = {
-    on_response,
-    on_response_body,
-    on_failed,
-    on_finished,
+    on_response, on_response_body, on_failed, on_finished, on_begun,
 };
 
 /* An Upgrade value: it is written into an HTTP/1.1 head. */

@@ -360,6 +360,20 @@ static int on_response(struct kr_forward *fw, struct kr_head *to)
     return 0;
 }
 
+/* A stream may live for hours: it keeps only what its end needs. */
+static void on_begun(struct kr_forward *fw)
+{
+    struct hub_request *r = of_forward(fw);
+
+    if (!r->long_running)
+        return;
+    r->info = (struct kr_request_info){0};
+    r->as = (struct hub_impersonation){0};
+    r->upgrade = (struct kr_bytes){NULL, 0};
+    kr_arena_deinit(&r->arena);
+    kr_exchange_drop_head(fw->in);
+}
+
 static void on_response_body(struct kr_forward *fw, struct kr_bytes in)
 {
     kr_watch_lines_feed(&of_forward(fw)->lines, in);
@@ -418,10 +432,7 @@ static void on_finished(struct kr_forward *fw, int client_rc)
 }
 
 static const struct kr_forward_ops forward_ops = {
-    on_response,
-    on_response_body,
-    on_failed,
-    on_finished,
+    on_response, on_response_body, on_failed, on_finished, on_begun,
 };
 
 void hub_relay_init(struct hub_request *r)

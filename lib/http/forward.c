@@ -109,6 +109,8 @@ static void out_on_head(void *user)
         rc = kr_exchange_send_head(fw->in, &to, fw->out->in_ended);
         fw->response_begun = rc == 0;
         kr_exchange_drop_head(fw->out);
+        if (rc == 0 && fw->ops->on_begun != NULL)
+            fw->ops->on_begun(fw);
     }
     kr_head_deinit(&to);
     if (rc != 0) {

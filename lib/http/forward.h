@@ -29,6 +29,9 @@ struct kr_forward_ops {
     void (*on_failed)(struct kr_forward *fw, int rc);
     /* Both sides are over; client_rc is 0 if the client has the whole answer. */
     void (*on_finished)(struct kr_forward *fw, int client_rc);
+    /* The response head was passed on: what was kept to answer by other means may go. May be NULL.
+     */
+    void (*on_begun)(struct kr_forward *fw);
 };
 
 struct kr_forward { /* read the fields; they belong to forward.c */
