@@ -317,7 +317,7 @@ static struct kr_conn *pick(struct agent_apiserver *s)
         struct backend *b = KR_CONTAINER_OF(node, struct backend, link);
         struct kr_conn *c = b->conn;
 
-        if (c == NULL || b->alone || c->draining || (!c->is_h2 && c->exchanges != 0))
+        if (c == NULL || b->alone || !kr_conn_has_room(c))
             continue;
         if (best == NULL || c->exchanges < best->exchanges)
             best = c;

@@ -20,6 +20,7 @@
 #include "wire/request_header.h"
 
 #define ATTEMPTS_MAX 3
+#define OPENS_MAX 16 /* a head that no connection takes must not go round for ever */
 #define UPGRADE_MS 30000
 #define SLACK_MS 1000 /* the hub's own deadline comes first */
 
@@ -34,6 +35,7 @@ struct request {
     struct kr_watch_lines lines;
     uint32_t token_generation;
     int attempts;
+    int opens;   /* that failed */
     int code;    /* that the hub got, 0 before */
     int verdict; /* enum kr_case that on_response decided, or -1 */
     bool is_watch;
@@ -234,7 +236,7 @@ static void go_on(struct request *r, struct kr_conn *conn)
 
     if (rc == 0)
         r->attempts++;
-    else if (rc == KR_EFULL && !r->upgrade)
+    else if (rc == KR_EFULL && !r->upgrade && r->opens++ < OPENS_MAX)
         agent_apiserver_wait(r->c->api, &r->waiter);
     else if (rc == KR_EDENIED)
         refuse(r, KR_CASE_AGENT_DENIED, KR_LIT("identities of the system are not impersonated"),

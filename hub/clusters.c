@@ -95,6 +95,7 @@ void hub_cluster_unlink(struct hub_clusters *cs, struct hub_cluster *c, struct h
 struct kr_conn *hub_cluster_pick(struct hub_cluster *c, enum hub_lane lane)
 {
     struct kr_conn *best = NULL;
+    struct kr_conn *full = NULL; /* says better what is wrong than no tunnel would */
     bool best_in_lane = false;
 
     KR_LIST_FOREACH(node, &c->tunnels)
@@ -104,13 +105,17 @@ struct kr_conn *hub_cluster_pick(struct hub_cluster *c, enum hub_lane lane)
 
         if (l->draining || l->conn->draining)
             continue;
+        if (!kr_conn_has_room(l->conn)) {
+            full = l->conn;
+            continue;
+        }
         if (best == NULL || (in_lane && !best_in_lane) ||
             (in_lane == best_in_lane && l->conn->exchanges < best->exchanges)) {
             best = l->conn;
             best_in_lane = in_lane;
         }
     }
-    return best;
+    return best != NULL ? best : full;
 }
 
 int64_t hub_cluster_away_ms(const struct hub_clusters *cs, const struct hub_cluster *c)

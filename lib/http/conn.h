@@ -30,6 +30,8 @@ struct kr_conn_ops {
     void (*drain)(struct kr_conn *c);
     /* Now: every exchange ends with KR_ECANCELED's sibling KR_ECONNLOST, then on_close. */
     void (*close)(struct kr_conn *c);
+    /* Client role: whether open would find room now. NULL: as long as it is not draining. */
+    bool (*has_room)(const struct kr_conn *c);
 };
 
 struct kr_conn { /* read it; the fields belong to the implementation */
@@ -47,6 +49,11 @@ static inline struct kr_exchange *kr_conn_open(struct kr_conn *c, const struct k
                                                void *user)
 {
     return c->ops->open(c, head, end, ops, user);
+}
+
+static inline bool kr_conn_has_room(const struct kr_conn *c)
+{
+    return c->ops->has_room == NULL ? !c->draining : c->ops->has_room(c);
 }
 
 static inline void kr_conn_drain(struct kr_conn *c)

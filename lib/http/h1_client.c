@@ -229,12 +229,19 @@ static void begin_answer(struct client *c)
     kr_h1_reader_start(&c->reader, &c->ex.head, c->head_method);
 }
 
+static bool has_room(const struct kr_conn *conn)
+{
+    const struct client *c = KR_CONTAINER_OF(conn, const struct client, conn);
+
+    return !c->live && !c->closing && !conn->draining;
+}
+
 static struct kr_exchange *conn_open(struct kr_conn *conn, const struct kr_head *head, bool end,
                                      const struct kr_exchange_user *ops, void *user)
 {
     struct client *c = KR_CONTAINER_OF(conn, struct client, conn);
 
-    if (c->live || c->closing || conn->draining)
+    if (!has_room(conn))
         return NULL;
     if (write_request(c, head, end) != 0 || c->out.state == KR_H1_OUT_BROKEN) {
         kr_h1_out_cancel(&c->out);
@@ -539,7 +546,7 @@ static void conn_close(struct kr_conn *conn)
     shut(KR_CONTAINER_OF(conn, struct client, conn), KR_PIPE_ABORT, 0, NULL);
 }
 
-static const struct kr_conn_ops conn_ops = {conn_open, conn_drain, conn_close};
+static const struct kr_conn_ops conn_ops = {conn_open, conn_drain, conn_close, has_room};
 
 struct kr_conn *kr_h1_client_create(const struct kr_h1_config *cfg, struct kr_pipe *pipe)
 {

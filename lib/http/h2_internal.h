@@ -65,6 +65,7 @@ struct h2_stream {
 struct h2_stream *h2_stream_create(struct h2_session *s, int32_t id);
 void h2_stream_finish(struct h2_stream *st, int rc); /* on_done, then frees it */
 void h2_stream_check_stall(struct h2_stream *st, int64_t now_ms);
+bool h2_has_room(const struct kr_conn *c);
 struct kr_exchange *h2_stream_open(struct kr_conn *c, const struct kr_head *head, bool end,
                                    const struct kr_exchange_user *ops, void *user);
 /* nghttp2's callbacks that concern one stream. */

@@ -438,7 +438,7 @@ static void conn_close(struct kr_conn *c)
     terminate(s, NGHTTP2_NO_ERROR, 0);
 }
 
-static const struct kr_conn_ops conn_ops = {h2_stream_open, conn_drain, conn_close};
+static const struct kr_conn_ops conn_ops = {h2_stream_open, conn_drain, conn_close, h2_has_room};
 
 static int make_callbacks(nghttp2_session_callbacks **out)
 {

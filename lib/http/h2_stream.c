@@ -344,8 +344,9 @@ void h2_stream_check_stall(struct h2_stream *st, int64_t now_ms)
     h2_want_fill(st->s);
 }
 
-static bool may_open(struct h2_session *s)
+bool h2_has_room(const struct kr_conn *c)
 {
+    const struct h2_session *s = (const struct h2_session *)(const void *)c;
     uint32_t max =
         nghttp2_session_get_remote_settings(s->ng, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
 
@@ -357,7 +358,7 @@ struct kr_exchange *h2_stream_open(struct kr_conn *c, const struct kr_head *head
                                    const struct kr_exchange_user *ops, void *user)
 {
     struct h2_session *s = (struct h2_session *)(void *)c;
-    struct h2_stream *st = may_open(s) ? h2_stream_create(s, 0) : NULL;
+    struct h2_stream *st = h2_has_room(c) ? h2_stream_create(s, 0) : NULL;
     nghttp2_data_provider provider = {.source.ptr = st, .read_callback = on_read};
     struct nva a;
     char status[4];
