@@ -152,12 +152,12 @@ say "ready; kubectl is $kubectl (1.$kubectl_minor)"
 
 if [[ -n $user_kubeconfig ]]; then tour_of_yours; else tour; fi
 
-title "Where everything is"
-where_it_is
 if [[ $once == yes ]]; then
     title "$((checks - wrong)) of $checks answers were right"
     exit $((wrong != 0))
 fi
+title "Where everything is"
+where_it_is
 say "It stays up until Ctrl-C."
 # The trap ends all; a program that ends by itself is worth a word.
 wait -n "${pids[@]}" || true

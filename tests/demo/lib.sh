@@ -70,12 +70,12 @@ clean_up() {
         done
         wait 2>/dev/null || true
     fi
-    if [[ $once == yes && $rc -eq 0 && -z ${KUBERELAY_DEMO_DIR:-} ]]; then
+    if [[ $rc -eq 130 && $once == no ]]; then rc=0; fi # Ctrl-C is how it is meant to end
+    if [[ $rc -eq 0 && -n $dir && -z ${KUBERELAY_DEMO_DIR:-} ]]; then
         rm -rf "$dir"
     elif [[ -n $dir ]]; then
         say "" "The files are left in $dir"
     fi
-    if [[ $rc -eq 130 && $once == no ]]; then rc=0; fi # Ctrl-C is how it is meant to end
     exit "$rc"
 }
 
@@ -120,7 +120,16 @@ shown() {
     verdict "$rc" "$pattern" "kubectl $*"
 }
 
-show_command() { printf '\n$ kubectl %s\n' "$*"; }
+# As one would type it: what the shell would read otherwise is in quotes.
+show_command() {
+    local word
+    printf '\n$ kubectl'
+    for word in "$@"; do
+        if [[ $word =~ [^A-Za-z0-9_./:=,@%+-] ]]; then word="'$word'"; fi
+        printf ' %s' "$word"
+    done
+    printf '\n'
+}
 
 # A long answer is cut for the eye, not for the check.
 show_answer() {

@@ -76,7 +76,8 @@ watch_shows() { grep -Eq -- "$1" "$dir/watch"; }
 tour_watch() {
     local watcher
     title "Watching while something changes"
-    show_command get deployment shop -w "(in the background)"
+    show_command get deployment shop -w
+    say "(goes on in the background)"
     k get deployment shop -w >"$dir/watch" 2>&1 &
     watcher=$!
     pids+=("$watcher")
