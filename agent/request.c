@@ -121,7 +121,9 @@ static int add_prefixed(struct request *r, struct kr_head *to, const char *heade
     if (prefix.n != 0)
         memcpy(p, prefix.p, prefix.n);
     memcpy(p + prefix.n, name.p, name.n);
-    if (n == 0 || kr_bytes_starts(kr_bytes_of(p, n), KR_LIT("system:")))
+    /* HTTP/1.1 takes spaces around a value away: " system:masters" would arrive without. */
+    if (n == 0 || p[0] == ' ' || p[n - 1] == ' ' ||
+        kr_bytes_starts(kr_bytes_of(p, n), KR_LIT("system:")))
         return KR_EDENIED;
     return kr_head_add_ref(to, kr_bytes_str(header), kr_bytes_of(p, n));
 }
@@ -346,7 +348,8 @@ static int on_response(struct kr_forward *fw, struct kr_head *to)
         return rc;
     kr_timer_stop(r->c->sched, &r->deadline);
     r->code = from->status;
-    if (r->is_watch && from->status == 200) {
+    /* With a length, an end before it would be an end too early. */
+    if (r->is_watch && from->status == 200 && kr_head_content_length(from) < 0) {
         kr_watch_lines_init(&r->lines,
                             kr_watch_framing_of(kr_head_get(from, KR_LIT("content-type")),
                                                 kr_head_get(from, KR_LIT("content-encoding"))));

@@ -355,7 +355,8 @@ static int on_response(struct kr_forward *fw, struct kr_head *to)
     if (rc != 0)
         return rc;
     r->code = to->status;
-    if (r->is_watch && from->status == 200)
+    /* With a length, an end before it would be an end too early. */
+    if (r->is_watch && from->status == 200 && kr_head_content_length(from) < 0)
         begin_watch(r, from);
     return 0;
 }
