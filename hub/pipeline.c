@@ -4,6 +4,9 @@
 #include "hub/request.h"
 #include "kube/headers.h"
 
+#define BODY_MAX ((3u << 20) + (64u << 10)) /* a little above kube-apiserver's: its own 413 wins   \
+                                             */
+
 enum step_result {
     STEP_NEXT,
     STEP_END, /* answered; the request is gone */
@@ -78,6 +81,8 @@ static enum step_result locate(struct hub_request *r)
 
     if (domain.n != 0)
         rc = kr_cluster_from_authority(h->authority, domain, &r->cluster_path, &why);
+    if (domain.n != 0 && rc == KR_ENOENT) /* a kubeconfig with tls-server-name and an address */
+        rc = kr_cluster_from_authority(kr_bytes_str(r->peer->sni), domain, &r->cluster_path, &why);
     r->by_name = rc == 0;
     if (rc == 0) {
         struct kr_cluster_path sni;
@@ -137,6 +142,7 @@ static enum step_result classify(struct hub_request *r)
     r->is_watch = kr_request_is_watch(&r->info);
     r->long_running = r->info.long_running;
     r->fw.in->patient = r->long_running;
+    r->fw.up_max = r->info.proxied ? 0 : BODY_MAX;
     if (r->long_running)
         kr_metric_add(r->w->m_long_live, 1);
     return STEP_NEXT;
@@ -211,6 +217,8 @@ static enum step_result authorize(struct hub_request *r)
 
     if (!method_allowed(r))
         return refuse(r, KR_CASE_BAD_METHOD, h->method);
+    if (r->fw.up_max != 0 && kr_head_content_length(h) > (int64_t)r->fw.up_max)
+        return refuse(r, KR_CASE_BODY_TOO_LARGE, KR_LIT(HUB_BODY_MAX_TEXT));
     if (r->cluster_path.fleet)
         return refuse(r, KR_CASE_BAD_METHOD, KR_LIT("(any; the fleet view is not offered yet)"));
     return STEP_NEXT;

@@ -14,6 +14,7 @@
 #include "wire/request_header.h"
 
 #define ATTEMPTS_MAX 3
+#define EVENT_HELD_MAX 32768 /* half of a stream's first window */
 #define EVENT_REST_MS 50
 #define UPGRADE_MS 30000 /* until the API server has accepted an upgrade */
 #define BEARER_PROTOCOL "base64url.bearer.authorization.k8s.io."
@@ -375,9 +376,16 @@ static void on_begun(struct kr_forward *fw)
     kr_exchange_drop_head(fw->in);
 }
 
+/* The start of an event waits for its rest, so that a watch whose tunnel breaks can end after a
+ * whole one; but not so much that it would hold up the window. */
 static void on_response_body(struct kr_forward *fw, struct kr_bytes in)
 {
-    kr_watch_lines_feed(&of_forward(fw)->lines, in);
+    struct kr_watch_lines *lines = &of_forward(fw)->lines;
+    uint64_t part;
+
+    kr_watch_lines_feed(lines, in);
+    part = fw->down_bytes - kr_watch_lines_whole(lines);
+    fw->held = part <= EVENT_HELD_MAX ? (size_t)part : 0;
 }
 
 static void after_begun(struct hub_request *r, int rc)
@@ -407,6 +415,8 @@ static void on_failed(struct kr_forward *fw, int rc)
 
     if (fw->response_begun)
         after_begun(r, rc);
+    else if (rc == KR_ETOOBIG && fw->up_bytes > fw->up_max && fw->up_max != 0)
+        hub_request_refuse(r, KR_CASE_BODY_TOO_LARGE, KR_LIT(HUB_BODY_MAX_TEXT));
     else if (r->verdict >= 0)
         hub_request_refuse(r, (enum kr_case)r->verdict,
                            r->verdict == KR_CASE_REDIRECT ? KR_LIT("it leads out of the cluster")

@@ -15,6 +15,8 @@
 #include "kube/request_info.h"
 #include "kube/watch_lines.h"
 
+#define HUB_BODY_MAX_TEXT "3211264"
+
 struct hub_request {
     struct kr_forward fw;
     struct hub_worker *w;

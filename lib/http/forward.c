@@ -42,6 +42,12 @@ static void in_on_body(void *user, struct kr_bytes bytes)
     struct kr_forward *fw = user;
 
     fw->up_bytes += bytes.n;
+    if (fw->up_max != 0 && fw->up_bytes > fw->up_max && !fw->response_begun) {
+        kr_exchange_consumed(fw->in, bytes.n);
+        cancel_out(fw, KR_ABORT_CANCEL);
+        fw->ops->on_failed(fw, KR_ETOOBIG);
+        return;
+    }
     if (fw->response_begun && fw->out == NULL) { /* the answer did not need it */
         kr_exchange_consumed(fw->in, bytes.n);
         return;
@@ -70,7 +76,9 @@ static size_t in_available(void *user, bool *end)
     struct kr_forward *fw = user;
 
     *end = fw->down_ended;
-    return fw->down.size;
+    if (fw->down_ended || fw->held > fw->down.size)
+        return fw->down.size;
+    return fw->down.size - fw->held;
 }
 
 static void in_take(void *user, uint8_t *out, size_t n)

@@ -21,7 +21,7 @@ struct kr_forward_ops {
      * the answer is not passed on; the outgoing exchange is canceled and on_failed comes with it.
      */
     int (*on_response)(struct kr_forward *fw, struct kr_head *to);
-    /* Each run of response bytes, before it is queued. May be NULL. */
+    /* Each run of response bytes, before it is queued; may set fw->held. May be NULL. */
     void (*on_response_body)(struct kr_forward *fw, struct kr_bytes in);
     /* The outgoing exchange broke; it is gone. fw->response_begun tells whether the client has the
      * head already. The owner answers (kr_forward_release), ends cleanly (kr_forward_finish_at) or
@@ -40,6 +40,9 @@ struct kr_forward { /* read the fields; they belong to forward.c */
     struct kr_exchange *out; /* NULL before open and once it ended */
     struct kr_body_queue up;
     struct kr_body_queue down;
+    uint64_t up_max; /* set by the owner: a longer request body is on_failed(KR_ETOOBIG); 0: any */
+    size_t held;     /* set by the owner in on_response_body: so many of the last bytes wait for
+                        more; let go when the answer ends */
     uint64_t up_bytes;   /* of request body that came in */
     uint64_t down_bytes; /* of response body that came in */
     bool up_taken;       /* some of the request body went out: it cannot be sent a second time */

@@ -341,6 +341,8 @@ class H2Client:
                 raise StreamReset(stream.reset_code)
             if self.lost:
                 raise ConnectionLost(self.lost)
+            if stream.ended and self.h2.streams[stream.id].closed:
+                raise StreamReset(0)  # a whole answer, then RST_STREAM(NO_ERROR) in the same read
             room = min(self.h2.local_flow_control_window(stream.id),
                        self.h2.max_outbound_frame_size)
             if room > 0:
