@@ -308,6 +308,7 @@ static int copy_response(struct request *r, const struct kr_head *from, struct k
 
     to->status = r->upgrade && from->status == 101 ? 200 : from->status;
     r->fw.raw = r->upgrade && from->status == 101;
+    r->fw.trailers = r->info.proxied;
     for (size_t i = 0; i < from->n && rc == 0; i++) {
         const struct kr_field *f = &from->fields[i];
         enum kr_header_rule rule = kr_header_response_rule(f->name, flags);

@@ -309,6 +309,7 @@ static int copy_response(struct hub_request *r, const struct kr_head *from, stru
     int rc = 0;
 
     to->status = from->status;
+    r->fw.trailers = r->info.proxied; /* API servers have none: they would pass unfiltered */
     if (r->upgrade.n != 0 && from->status == 200) {
         to->status = 101;
         rc = kr_head_add_ref(to, KR_LIT("upgrade"), r->upgrade);

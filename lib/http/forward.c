@@ -146,7 +146,7 @@ static void out_on_end(void *user, const struct kr_head *trailers)
 {
     struct kr_forward *fw = user;
 
-    if (trailers != NULL && fw->in != NULL)
+    if (trailers != NULL && fw->trailers && fw->in != NULL)
         kr_exchange_send_trailers(fw->in, trailers);
     fw->down_ended = true;
     if (fw->in != NULL)

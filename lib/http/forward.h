@@ -54,6 +54,7 @@ struct kr_forward { /* read the fields; they belong to forward.c */
     bool raw;          /* set by the owner in on_response: an upgrade was accepted; when the far
                           side is done without an end of its own, that is the end */
     bool tap;          /* set by the owner: call on_response_body */
+    bool trailers;     /* set by the owner in on_response: those of the answer are passed on */
 };
 
 void kr_forward_init(struct kr_forward *fw, const struct kr_forward_ops *ops);

@@ -134,3 +134,14 @@ def test_hostile_hub_cannot_make_a_system_identity(hostile_hub, upgrade):
     if not upgrade:
         assert hostile_hub.ask(b"alice", (b"dev",)) == 200
         assert len(hostile_hub.api.seen(lambda x: x.all("impersonate-user"))) == 1
+
+
+@pytest.mark.parametrize("path, passes", [
+    ("/api/v1/pods", False), ("/api/v1/namespaces/d/services/s/proxy/x", True)])
+def test_hostile_trailers_do_not_go_around_the_filter(lone_fake, path, passes):
+    lone_fake.api.script(path, lambda x: (
+        x.start(200, [("content-type", "application/json")]), x.write(b"{}"),
+        x.end([("set-cookie", "a=b")])))
+    answer = lone_fake.ask("GET", path)
+    assert (answer.status, answer.body) == (200, b"{}")
+    assert answer.trailers == ([("set-cookie", "a=b")] if passes else [])

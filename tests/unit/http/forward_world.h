@@ -84,6 +84,7 @@ static int relay_response(struct kr_forward *fw, struct kr_head *to)
 {
     struct relay *r = of_fw(fw);
 
+    fw->trailers = true;
     to->status = fw->out->head.status;
     for (size_t i = 0; i < fw->out->head.n; i++)
         kr_head_add_ref(to, fw->out->head.fields[i].name, fw->out->head.fields[i].value);
