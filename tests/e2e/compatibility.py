@@ -170,7 +170,7 @@ def page(cases):
     yield from checks_table(cases, backends)
     yield from ("", "## By version of kubectl", "",
                 "The newest is built from its Go module; Debian's is 1.20. kubectl before 1.30 upgrades to",
-                "SPDY, later ones to WebSocket first.", "")
+                "SPDY, later ones to WebSocket first. A version that is not listed was not run.", "")
     yield from versions_table(cases)
     yield from ("", "## What was skipped", "")
     yield from skips(cases)
