@@ -168,6 +168,7 @@ static struct kr_conn *make_conn(struct backend *b, struct kr_pipe *pipe, bool h
         .user_ops = &conn_user,
         .owner = b,
         .shared = &c->h2,
+        .window = 256 * 1024, /* docs/adr/0009-first-windows.md */
         .ping_after_ms = 15000,
         .ping_timeout_ms = 10000,
         .idle_timeout_ms = 90000,

@@ -4,8 +4,9 @@
 #include "hub/request.h"
 #include "kube/headers.h"
 
-#define BODY_MAX ((3u << 20) + (64u << 10)) /* a little above kube-apiserver's: its own 413 wins   \
-                                             */
+#define BODY_MAX                                                                                   \
+    ((3u << 20) + (64u << 10)) /* a little above kube-apiserver's: its own 413 wins                \
+                                */
 
 enum step_result {
     STEP_NEXT,

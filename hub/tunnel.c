@@ -175,6 +175,7 @@ struct hub_tunnel *hub_tunnel_create(struct hub_worker *w, struct kr_pipe *pipe,
         .user_ops = &conn_user,
         .owner = t,
         .shared = &w->h2,
+        .window = 256 * 1024, /* docs/adr/0009-first-windows.md */
         /* The PING goes out when two fifths of the time have passed, jittered per connection. */
         .ping_after_ms = kr_rand_ms(&w->rand, silence * 3 / 10, silence * 2 / 5),
         .ping_timeout_ms = silence * 2 / 5,
