@@ -9,12 +9,16 @@
 
 /* Far above any window: a source that sends beyond what it was granted is a bug of ours. */
 #define QUEUE_MAX (64u << 20)
+/* So much of a request body is kept for a second attempt after a peer that provably did not process
+ * the first (GOAWAY, REFUSED_STREAM, a stale credential): objects that are written are smaller. */
+#define KEPT_MAX (64u << 10)
 
 void kr_forward_init(struct kr_forward *fw, const struct kr_forward_ops *ops)
 {
     *fw = (struct kr_forward){.ops = ops};
     kr_body_queue_init(&fw->up, QUEUE_MAX);
     kr_body_queue_init(&fw->down, QUEUE_MAX);
+    kr_body_queue_init(&fw->kept, KEPT_MAX);
 }
 
 void kr_forward_deinit(struct kr_forward *fw)
@@ -22,6 +26,7 @@ void kr_forward_deinit(struct kr_forward *fw)
     KR_ASSERT(fw->in == NULL && fw->out == NULL);
     kr_body_queue_deinit(&fw->up);
     kr_body_queue_deinit(&fw->down);
+    kr_body_queue_deinit(&fw->kept);
 }
 
 static void cancel_out(struct kr_forward *fw, enum kr_abort how)
@@ -116,6 +121,7 @@ static void out_on_head(void *user)
     if (rc == 0 && fw->in != NULL) {
         rc = kr_exchange_send_head(fw->in, &to, fw->out->in_ended);
         fw->response_begun = rc == 0;
+        kr_body_queue_deinit(&fw->kept);
         kr_exchange_drop_head(fw->out);
         if (rc == 0 && fw->ops->on_begun != NULL)
             fw->ops->on_begun(fw);
@@ -161,14 +167,49 @@ static size_t out_available(void *user, bool *end)
     return fw->up.size;
 }
 
+static void keep(struct kr_forward *fw, struct kr_bytes bytes)
+{
+    if (fw->up_taken || fw->response_begun)
+        return;
+    if (kr_body_queue_append(&fw->kept, bytes) != 0) {
+        fw->up_taken = true;
+        kr_body_queue_deinit(&fw->kept);
+    }
+}
+
 static void out_take(void *user, uint8_t *out, size_t n)
 {
     struct kr_forward *fw = user;
+    size_t credited = fw->again < n ? (size_t)fw->again : n; /* by the attempt before */
 
     kr_body_queue_take(&fw->up, out, n);
-    fw->up_taken = true;
+    keep(fw, kr_bytes_of(out, n));
+    fw->again -= credited;
     if (fw->in != NULL)
-        kr_exchange_consumed(fw->in, n);
+        kr_exchange_consumed(fw->in, n - credited);
+}
+
+/* Puts what went out before in front of what still waits. */
+static int take_back(struct kr_forward *fw)
+{
+    struct kr_body_queue rest = fw->up;
+    uint8_t part[4096];
+    int rc = 0;
+
+    if (fw->kept.size == 0)
+        return 0;
+    fw->again += fw->kept.size;
+    fw->up = fw->kept;
+    fw->up.max = QUEUE_MAX;
+    kr_body_queue_init(&fw->kept, KEPT_MAX);
+    while (rest.size != 0 && rc == 0) {
+        size_t n = rest.size < sizeof part ? rest.size : sizeof part;
+
+        kr_body_queue_take(&rest, part, n);
+        rc = kr_body_queue_append(&fw->up, kr_bytes_of(part, n));
+    }
+    kr_body_queue_deinit(&rest);
+    return rc;
 }
 
 static void out_on_done(void *user, int rc)
@@ -202,8 +243,11 @@ void kr_forward_in(struct kr_forward *fw, struct kr_exchange *in)
 
 int kr_forward_open(struct kr_forward *fw, struct kr_conn *conn, const struct kr_head *head)
 {
+    int rc = take_back(fw);
     bool end = fw->in->in_ended && fw->up.size == 0;
 
+    if (rc != 0)
+        return rc;
     fw->out = kr_conn_open(conn, head, end, &out_ops, fw);
     if (fw->out == NULL)
         return KR_EFULL;
@@ -220,8 +264,9 @@ struct kr_exchange *kr_forward_release(struct kr_forward *fw)
     cancel_out(fw, KR_ABORT_CANCEL);
     fw->in = NULL;
     if (in != NULL) /* what waited here is thrown away: it must not count against the client */
-        kr_exchange_consumed(in, fw->up.size);
+        kr_exchange_consumed(in, fw->up.size - (size_t)fw->again);
     kr_body_queue_deinit(&fw->up);
+    kr_body_queue_deinit(&fw->kept);
     kr_body_queue_deinit(&fw->down);
     return in;
 }

@@ -43,9 +43,11 @@ struct kr_forward { /* read the fields; they belong to forward.c */
     uint64_t up_max; /* set by the owner: a longer request body is on_failed(KR_ETOOBIG); 0: any */
     size_t held;     /* set by the owner in on_response_body: so many of the last bytes wait for
                         more; let go when the answer ends */
-    uint64_t up_bytes;   /* of request body that came in */
-    uint64_t down_bytes; /* of response body that came in */
-    bool up_taken;       /* some of the request body went out: it cannot be sent a second time */
+    uint64_t up_bytes;         /* of request body that came in */
+    uint64_t down_bytes;       /* of response body that came in */
+    struct kr_body_queue kept; /* what went out, until the answer begins or it is too much */
+    uint64_t again;            /* bytes at the front of `up` that went out before */
+    bool up_taken; /* some of the request body went out and is not kept: no second time */
     bool up_ended;
     bool down_ended;
     bool response_begun;     /* the response head was passed on */

@@ -27,7 +27,7 @@ static void test_failed_when_before_the_answer_then_owner_answers(void **state)
         assert_int_equal(r.failed_rc, how == 0 ? KR_ECONNLOST : KR_ERESET);
         assert_true(r.fw.out_was_sent);
         assert_false(r.fw.response_begun);
-        assert_int_equal(r.fw.up_taken, how == 1);
+        assert_false(r.fw.up_taken); /* what went out of a body is kept for another attempt */
         assert_int_equal(r.client.recs[0].status, 502);
         assert_text(&r.client.recs[0].in, "broken");
         assert_int_equal(r.client.recs[0].rc, 0);
@@ -70,6 +70,59 @@ static void test_failed_when_refused_then_opened_again(void **state)
     turn(&r, 0);
     assert_text(&r.client.recs[0].in, "at last");
     assert_int_equal(r.client_rc, 0);
+    end(&r);
+}
+
+/* A small body that went out already goes out again, whole and once credited; a large one cannot.
+ */
+static void test_failed_when_refused_after_the_body_then_sent_again_if_small(void **state)
+{
+    static const size_t sizes[] = {1, 4096, 30000, 60000};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct relay r;
+        struct kr_exchange *ex;
+
+        begin(&r, 0);
+        r.after = OPEN_AGAIN;
+        kr_rec_open(&r.client, "POST", "/", false, NULL);
+        send_pattern(&r.client.recs[0], sizes[i], true);
+        turn(&r, 0);
+        assert_pattern(&r.origin.recs[0].in, sizes[i]);
+        ex = r.origin.recs[0].ex;
+        r.origin.recs[0].ex = NULL;
+        kr_exchange_abort(ex, KR_ABORT_REFUSED);
+        turn(&r, 0);
+        assert_int_equal(r.failed_rc, KR_EREFUSED);
+        assert_int_equal(r.origin.n, 2);
+        assert_pattern(&r.origin.recs[1].in, sizes[i]);
+        kr_rec_answer(&r.origin.recs[1], 201, "made once", NULL);
+        turn(&r, 0);
+        assert_text(&r.client.recs[0].in, "made once");
+        end(&r);
+    }
+}
+
+static void test_failed_when_refused_after_a_large_body_then_not_kept(void **state)
+{
+    struct relay r;
+    struct kr_exchange *ex;
+
+    (void)state;
+    begin(&r, 0);
+    r.after = WAIT;
+    kr_rec_open(&r.client, "POST", "/", false, NULL);
+    send_pattern(&r.client.recs[0], 200000, true);
+    turn(&r, 0);
+    assert_pattern(&r.origin.recs[0].in, 200000);
+    assert_true(r.fw.up_taken);
+    assert_int_equal(r.fw.kept.size, 0);
+    ex = r.origin.recs[0].ex;
+    r.origin.recs[0].ex = NULL;
+    kr_exchange_abort(ex, KR_ABORT_REFUSED);
+    turn(&r, 0);
+    assert_int_equal(r.failed_rc, KR_EREFUSED);
     end(&r);
 }
 
@@ -256,6 +309,8 @@ int main(void)
         cmocka_unit_test(test_failed_when_before_the_answer_then_owner_answers),
         cmocka_unit_test(test_failed_when_reset_then_code_is_told),
         cmocka_unit_test(test_failed_when_refused_then_opened_again),
+        cmocka_unit_test(test_failed_when_refused_after_the_body_then_sent_again_if_small),
+        cmocka_unit_test(test_failed_when_refused_after_a_large_body_then_not_kept),
         cmocka_unit_test(test_failed_when_not_sent_then_opened_again_with_its_body),
         cmocka_unit_test(test_open_when_connection_is_full_then_says_so),
         cmocka_unit_test(test_response_when_refused_by_owner_then_failed_and_canceled),
