@@ -40,8 +40,14 @@ def tools(site, space, minor):
 def both(tools, *args, **kw):
     """One command on both ways, which must do the same; the relayed result."""
     direct, relayed = (tool.run(*args, **kw) for tool in tools)
-    assert (relayed.code, relayed.out, relayed.err) == (direct.code, direct.out, direct.err), args
+    assert (relayed.code, relayed.out) == (direct.code, direct.out), (args, direct, relayed)
+    assert without_chatter(relayed.err) == without_chatter(direct.err), args
     return relayed
+
+
+def without_chatter(err):
+    """client-go says so at times when a session ends while stdin still flows; nothing is lost."""
+    return [line for line in err.splitlines() if "Unknown stream id" not in line]
 
 
 EXECS = [
@@ -66,9 +72,10 @@ def test_check_46_exec_with_stdin_ends_by_itself(tools, space, minor):
     assert (result.code, result.out) == (0, text)
     result = both(tools, "-n", space, "exec", "-i", "p", "--", "sh", "-c", "wc -l; exit 7", stdin=text)
     assert result.code == 7 and result.out.strip() == "5000"
-    # The program ends first: what is left of stdin must not hold the session.
-    result = both(tools, "-n", space, "exec", "-i", "p", "--", "sh", "-c", "read a; echo $a",
-                  stdin=text)
+    # The program ends first: what is left of stdin must not hold the session. The pause is for
+    # kube-apiserver, which ends an SPDY session as soon as one of its two directions has failed.
+    result = both(tools, "-n", space, "exec", "-i", "p", "--", "sh", "-c",
+                  "read a; echo $a; sleep 0.3", stdin=text * 8)
     assert result.out == "line 0\n"
 
 
