@@ -445,23 +445,47 @@ static bool is_token(struct kr_bytes b)
     return b.n != 0 && !kr_bytes_eq_fold(b, KR_LIT("h2c"));
 }
 
+static bool method_allowed(const struct request *r, struct kr_bytes m)
+{
+    static const char *const allowed[] = {"GET", "POST", "HEAD", "PUT", "PATCH", "DELETE"};
+    size_t n = r->upgrade ? 2 : sizeof allowed / sizeof allowed[0];
+
+    for (size_t i = 0; i < n; i++) {
+        if (kr_bytes_is(m, allowed[i]))
+            return true;
+    }
+    return r->info.proxied && !r->upgrade && kr_bytes_is(m, "OPTIONS");
+}
+
+static bool is_repeated(const struct kr_head *h, const struct kr_field *f)
+{
+    for (const struct kr_field *g = f + 1; g < h->fields + h->n; g++) {
+        if (kr_bytes_eq(g->name, f->name))
+            return true;
+    }
+    return false;
+}
+
 /* Who asks and for what; the hub has checked all of it, and may have been taken over since. */
 static int read_request(struct request *r, struct kr_note *why)
 {
     const struct kr_head *h = &r->fw.in->head;
     const struct kr_field *f = kr_head_find(h, KR_LIT(KR_REQUEST_HEADER));
+    struct kr_bytes method;
     int rc;
 
-    if (f == NULL)
-        return kr_note_set(why, KR_EPROTO, "no " KR_REQUEST_HEADER);
+    if (f == NULL || is_repeated(h, f))
+        return kr_note_set(why, KR_EPROTO, "not exactly one " KR_REQUEST_HEADER);
     rc = kr_request_header_read(&r->who, f->value, &r->arena, why);
     if (rc != 0)
         return rc;
     r->upgrade = h->protocol.n != 0;
     if (r->upgrade && (r->who.method.n == 0 || !is_token(r->who.upgrade_token)))
         return kr_note_set(why, KR_EPROTO, "an upgrade without method or token");
-    rc = kr_request_info_parse(&r->info, r->upgrade ? r->who.method : h->method, h->path, &r->arena,
-                               why);
+    method = r->upgrade ? r->who.method : h->method;
+    rc = kr_request_info_parse(&r->info, method, h->path, &r->arena, why);
+    if (rc == 0 && !method_allowed(r, method))
+        rc = kr_note_set(why, KR_EPROTO, "a method that no hub relays");
     r->is_watch = rc == 0 && !r->upgrade && kr_request_is_watch(&r->info);
     return rc;
 }

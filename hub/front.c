@@ -11,6 +11,7 @@
 #include "http/h1_conn.h"
 #include "hub/answer.h"
 #include "hub/counters.h"
+#include "hub/handshakes.h"
 #include "hub/request.h"
 #include "net/tls_pipe.h"
 
@@ -19,7 +20,7 @@ struct hub_front {
     struct kr_listener *listener;
     struct kr_list conns; /* client.link */
     size_t count;         /* of them */
-    size_t handshakes;
+    struct hub_handshakes handshakes;
     bool draining;
     struct kr_metric *m_conns;
     struct kr_log_limit refusals;
@@ -30,7 +31,7 @@ struct client {
     struct hub_front *f;
     struct kr_list link;
     struct kr_conn *conn; /* NULL during the handshake */
-    struct kr_pipe *pipe; /* during the handshake */
+    struct hub_handshake handshake;
     struct hub_peer peer;
 };
 
@@ -139,9 +140,7 @@ static int on_handshake(void *owner, int rc, struct kr_pipe *pipe, const struct 
     struct client *c = owner;
     struct hub_front *f = c->f;
 
-    f->handshakes--;
-    kr_listener_pause(f->listener, f->draining);
-    c->pipe = NULL;
+    hub_handshake_end(&f->handshakes, &c->handshake);
     if (rc != 0) {
         if (rc != KR_ECONNLOST)
             log_refusal(f, c, why->text);
@@ -162,13 +161,20 @@ static int on_handshake(void *owner, int rc, struct kr_pipe *pipe, const struct 
 
 static const struct kr_tls_user tls_user = {judge, on_handshake};
 
+/* Some places are kept for agents: clients must not shut them out. */
+static bool has_place(const struct hub_worker *w)
+{
+    return w->connections <
+           (size_t)(w->options->max_connections - w->options->max_connections / 10);
+}
+
 static void on_accept(void *owner, int fd, const char *peer)
 {
     struct hub_front *f = owner;
     struct hub_worker *w = f->w;
-    struct client *c =
-        w->connections < (size_t)w->options->max_connections ? calloc(1, sizeof *c) : NULL;
+    struct client *c = has_place(w) ? calloc(1, sizeof *c) : NULL;
     struct kr_tls_start start = {.ctx = w->api_tls, .fd = fd, .user_ops = &tls_user, .owner = c};
+    struct kr_pipe *pipe;
 
     if (c == NULL) {
         close(fd);
@@ -180,14 +186,11 @@ static void on_accept(void *owner, int fd, const char *peer)
     f->count++;
     w->connections++;
     kr_metric_add(f->m_conns, 1);
-    f->handshakes++;
-    c->pipe = kr_tls_accept(w->io, &start, NULL);
-    if (c->pipe == NULL) {
-        f->handshakes--;
+    pipe = kr_tls_accept(w->io, &start, NULL);
+    if (pipe != NULL)
+        hub_handshake_begin(&f->handshakes, &c->handshake, pipe);
+    else
         client_free(c);
-    } else if (f->handshakes >= (size_t)w->options->max_handshakes) {
-        kr_listener_pause(f->listener, true);
-    }
 }
 
 struct hub_front *hub_front_create(struct hub_worker *w, struct kr_note *why)
@@ -204,6 +207,8 @@ struct hub_front *hub_front_create(struct hub_worker *w, struct kr_note *why)
     cfg.at = &at;
     if (kr_hostport_parse(w->options->api_listen, 0, &at, why) == 0)
         f->listener = kr_listener_create(w->loop, &cfg, why);
+    hub_handshakes_init(&f->handshakes, w->sched, (size_t)w->options->max_handshakes);
+    f->handshakes.listener = f->listener;
     if (f->listener == NULL) {
         kr_note_wrap(why, KR_EIO, "apiListen");
         free(f);
@@ -217,6 +222,7 @@ void hub_front_destroy(struct hub_front *f)
     if (f == NULL)
         return;
     KR_ASSERT(kr_list_empty(&f->conns));
+    hub_handshakes_deinit(&f->handshakes);
     kr_listener_destroy(f->listener);
     free(f);
 }
@@ -234,7 +240,7 @@ size_t hub_front_connections(const struct hub_front *f)
 void hub_front_stop_accepting(struct hub_front *f)
 {
     f->draining = true;
-    kr_listener_pause(f->listener, true);
+    hub_handshakes_stop(&f->handshakes);
 }
 
 void hub_front_drain(struct hub_front *f)
@@ -256,7 +262,7 @@ void hub_front_close(struct hub_front *f)
 
         if (c->conn != NULL)
             kr_conn_close(c->conn);
-        else
-            kr_pipe_close(c->pipe, KR_PIPE_ABORT);
+        else if (c->handshake.pipe != NULL)
+            kr_pipe_close(c->handshake.pipe, KR_PIPE_ABORT);
     }
 }

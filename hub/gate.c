@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "hub/counters.h"
+#include "hub/handshakes.h"
 #include "hub/tunnel.h"
 #include "net/socket.h"
 #include "net/tls_pipe.h"
@@ -19,7 +20,7 @@ struct hub_gate {
     struct hub_worker *w;
     struct kr_listener *listener;
     struct kr_list guests; /* guest.link */
-    size_t handshakes;
+    struct hub_handshakes handshakes;
     size_t tunnels;
     bool draining;
     struct kr_metric *m_conns;
@@ -30,7 +31,7 @@ struct hub_gate {
 struct guest {
     struct hub_gate *g;
     struct kr_list link;
-    struct kr_pipe *pipe; /* during the handshake */
+    struct hub_handshake handshake;
     struct hub_tunnel *tunnel;
     struct kr_identity id; /* during the handshake */
     char address[64];
@@ -83,9 +84,7 @@ static int on_handshake(void *owner, int rc, struct kr_pipe *pipe, const struct 
     struct guest *u = owner;
     struct hub_gate *g = u->g;
 
-    g->handshakes--;
-    kr_listener_pause(g->listener, g->draining);
-    u->pipe = NULL;
+    hub_handshake_end(&g->handshakes, &u->handshake);
     if (rc == 0 && strcmp(info->alpn, "kuberelay/1") != 0)
         rc = KR_ETLS;
     if (rc == 0)
@@ -112,6 +111,7 @@ static void on_accept(void *owner, int fd, const char *peer)
     struct guest *u =
         w->connections < (size_t)w->options->max_connections ? calloc(1, sizeof *u) : NULL;
     struct kr_tls_start start = {.ctx = w->agent_tls, .fd = fd, .user_ops = &tls_user, .owner = u};
+    struct kr_pipe *pipe;
 
     if (u == NULL) {
         close(fd);
@@ -122,14 +122,11 @@ static void on_accept(void *owner, int fd, const char *peer)
     kr_list_append(&g->guests, &u->link);
     w->connections++;
     kr_metric_add(g->m_conns, 1);
-    g->handshakes++;
-    u->pipe = kr_tls_accept(w->io, &start, NULL);
-    if (u->pipe == NULL) {
-        g->handshakes--;
+    pipe = kr_tls_accept(w->io, &start, NULL);
+    if (pipe != NULL)
+        hub_handshake_begin(&g->handshakes, &u->handshake, pipe);
+    else
         guest_free(u);
-    } else if (g->handshakes >= (size_t)w->options->max_handshakes) {
-        kr_listener_pause(g->listener, true);
-    }
 }
 
 struct hub_gate *hub_gate_create(struct hub_worker *w, struct kr_note *why)
@@ -147,6 +144,8 @@ struct hub_gate *hub_gate_create(struct hub_worker *w, struct kr_note *why)
     cfg.at = &at;
     if (kr_hostport_parse(w->options->agent_listen, 0, &at, why) == 0)
         g->listener = kr_listener_create(w->loop, &cfg, why);
+    hub_handshakes_init(&g->handshakes, w->sched, (size_t)w->options->max_handshakes);
+    g->handshakes.listener = g->listener;
     if (g->listener == NULL) {
         kr_note_wrap(why, KR_EIO, "agentListen");
         free(g);
@@ -160,6 +159,7 @@ void hub_gate_destroy(struct hub_gate *g)
     if (g == NULL)
         return;
     KR_ASSERT(kr_list_empty(&g->guests));
+    hub_handshakes_deinit(&g->handshakes);
     kr_listener_destroy(g->listener);
     free(g);
 }
@@ -177,7 +177,7 @@ size_t hub_gate_tunnels(const struct hub_gate *g)
 void hub_gate_drain(struct hub_gate *g)
 {
     g->draining = true;
-    kr_listener_pause(g->listener, true);
+    hub_handshakes_stop(&g->handshakes);
     KR_LIST_FOREACH_SAFE(node, &g->guests)
     {
         struct guest *u = KR_CONTAINER_OF(node, struct guest, link);
@@ -195,7 +195,7 @@ void hub_gate_close(struct hub_gate *g)
 
         if (u->tunnel != NULL)
             hub_tunnel_close(u->tunnel);
-        else
-            kr_pipe_close(u->pipe, KR_PIPE_ABORT);
+        else if (u->handshake.pipe != NULL)
+            kr_pipe_close(u->handshake.pipe, KR_PIPE_ABORT);
     }
 }

@@ -252,23 +252,49 @@ static void on_hold_end(struct kr_timer *t)
     say_away(r);
 }
 
+/* Draining: the watch ends here, as a time-out of its own would end it. */
+static void end_watch(struct hub_request *r)
+{
+    struct kr_exchange *out = r->fw.out;
+
+    if (!kr_forward_may_finish_at(&r->fw, kr_watch_lines_whole(&r->lines))) {
+        kr_timer_start(r->w->sched, &r->deadline, EVENT_REST_MS); /* half an event went out */
+        return;
+    }
+    if (out != NULL) {
+        r->fw.out = NULL;
+        kr_exchange_abort(out, KR_ABORT_CANCEL);
+    }
+    kr_forward_finish_at(&r->fw, kr_watch_lines_whole(&r->lines));
+}
+
+/* An answer that is not long-running came to a stop, and it is not its reader's fault. */
+static void check_progress(struct hub_request *r)
+{
+    bool waits = r->fw.out != NULL && r->fw.down.size == 0 && r->fw.down_bytes == r->seen_bytes;
+
+    if (waits) {
+        KR_LOG_AT(r->w->log, KR_LOG_WARN, "answer-cut", KR_S("cluster", r->cluster->name),
+                  KR_S("reason", "no progress"), KR_U("bytes", r->fw.down_bytes),
+                  KR_S("id", r->audit_id));
+        kr_forward_cut(&r->fw);
+        hub_request_end(r);
+        return;
+    }
+    r->seen_bytes = r->fw.down_bytes;
+    kr_timer_start(r->w->sched, &r->deadline, r->w->options->request_timeout_ms);
+}
+
 static void on_deadline(struct kr_timer *t)
 {
     struct hub_request *r = KR_CONTAINER_OF(t, struct hub_request, deadline);
     char detail[32];
 
-    if (r->fw.response_begun) { /* draining: the watch ends here, as a time-out of its own would */
-        struct kr_exchange *out = r->fw.out;
-
-        if (!kr_forward_may_finish_at(&r->fw, kr_watch_lines_whole(&r->lines))) {
-            kr_timer_start(r->w->sched, t, EVENT_REST_MS); /* half an event went out */
-            return;
-        }
-        if (out != NULL) {
-            r->fw.out = NULL;
-            kr_exchange_abort(out, KR_ABORT_CANCEL);
-        }
-        kr_forward_finish_at(&r->fw, kr_watch_lines_whole(&r->lines));
+    if (r->fw.response_begun) {
+        if (r->long_running)
+            end_watch(r);
+        else
+            check_progress(r);
         return;
     }
     snprintf(detail, sizeof detail, "%llds",
@@ -368,8 +394,10 @@ static void on_begun(struct kr_forward *fw)
 {
     struct hub_request *r = of_forward(fw);
 
-    if (!r->long_running)
+    if (!r->long_running) {
+        kr_timer_start(r->w->sched, &r->deadline, r->w->options->request_timeout_ms);
         return;
+    }
     r->info = (struct kr_request_info){0};
     r->as = (struct hub_impersonation){0};
     r->upgrade = (struct kr_bytes){NULL, 0};
@@ -427,7 +455,10 @@ static void on_failed(struct kr_forward *fw, int rc)
     else if (undelivered)
         hub_request_refuse(r, kr_case_away(&r->info), (struct kr_bytes){NULL, 0});
     else if (rc == KR_ECONNLOST || rc == KR_ERESET)
-        hub_request_refuse(r, kr_case_lost(&r->info, false), (struct kr_bytes){NULL, 0});
+        /* A watch may be asked for again at any time; 429 makes its client do so without listing.
+         */
+        hub_request_refuse(r, r->is_watch ? KR_CASE_AWAY_WATCH : kr_case_lost(&r->info, false),
+                           (struct kr_bytes){NULL, 0});
     else
         hub_request_refuse(r, KR_CASE_BAD_AGENT, kr_bytes_str(kr_err_text(rc)));
 }

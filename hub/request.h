@@ -28,14 +28,16 @@ struct hub_request {
     bool by_name; /* addressed by host name: no prefix */
     struct hub_cluster *cluster;
     struct hub_waiter waiter;
-    struct kr_timer deadline; /* until the answer begins; while draining: when a watch ends */
+    struct kr_timer deadline; /* until the answer begins; then: until its next byte, or, while
+                                 draining, until a watch ends */
     struct kr_timer hold;     /* while waiting for a tunnel */
     struct kr_watch_lines lines;
     char audit_id[37];
     uint8_t id[16];
     const char *verb_label; /* for metrics, from a fixed set */
     int64_t started_ms;
-    int code; /* that the client got, 0 before */
+    uint64_t seen_bytes; /* of the answer, when its progress was last looked at */
+    int code;            /* that the client got, 0 before */
     int attempts;
     int verdict; /* enum kr_case that on_response decided, or -1 */
     bool is_watch;

@@ -25,8 +25,8 @@ class Netns:
         if code:
             pytest.skip(f"may not make a network namespace here: {err.decode().strip()}")
         self.prefix = ("ip", "netns", "exec", self.name)
-        self._must("ip", "link", "set", "lo", "up")
         try:
+            self._must("ip", "link", "set", "lo", "up")
             self._must("nft", "add", "table", "inet", "t")
             self._must("nft", "add", "chain", "inet", "t", "in",
                        "{ type filter hook input priority 0 ; }")

@@ -141,6 +141,8 @@ def test_check_05_the_clusters_own_name_needs_no_prefix_in_location(site):
 ])
 def test_check_06_cold_kubectl_prints_the_same(site, args):
     direct = site.kubectl_direct().run(*args)
+    if direct.code != 0 and site.backend.name == "kubesim" and args[0] == "explain":
+        pytest.skip("the simulator's OpenAPI v2 has no descriptions for an old kubectl explain")
     relayed = site.kubectl().run(*args)
     assert direct.code == 0, direct
     assert relayed.code == 0, relayed

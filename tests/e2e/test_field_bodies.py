@@ -124,11 +124,13 @@ def stalled_at(sources):
 
 
 def test_field_F009_a_slow_upstream_is_felt_at_the_client(fake):
+    path = "/api/v1/namespaces/d/services/web/proxy/upload"  # no limit of the API server's there
+
     def never_reads(x):
         x.hold()
-    fake.api.script(PATH, never_reads)
+    fake.api.script(path, never_reads)
     fake.api.consume = False
-    stream = fake.start("POST", PATH, [JSON], end=False)
+    stream = fake.start("POST", path, [JSON], end=False)
     sent = 0
     try:
         while sent < 30 * 2**20:
@@ -141,7 +143,7 @@ def test_field_F009_a_slow_upstream_is_felt_at_the_client(fake):
         fake.api.consume = True
     assert sent <= 10 * 2**20  # the windows of three legs: 4 + 4 + 1 MiB
     stream.reset()
-    fake.api.wait_request(lambda x: x.path == PATH).wait_cancelled(5)
+    fake.api.wait_request(lambda x: x.path == path).wait_cancelled(5)
 
 
 # -- F027, F028, F033: what the API server writes is what the client reads
@@ -262,39 +264,42 @@ def test_field_F034_a_split_character_arrives_whole(fake, sizes, wire):
             assert client.get(fake.prefix + "/api/v1/ws?watch=1").body == body
 
 
+TRICKLES = {
+    "watch": ("/api/v1/ws", "?watch=1", b'{"type":"ADDED","object":{"n":%d}}\n'),
+    "log": ("/api/v1/namespaces/d/pods/p/log", "?follow=true", b"%d"),
+}
+
+
 @pytest.mark.parametrize("wire", ["h2", "h1"])
-def test_field_F036_heads_and_small_events_are_not_held_back(fake, wire):
+@pytest.mark.parametrize("what", TRICKLES)
+def test_field_F036_heads_and_small_pieces_are_not_held_back(fake, wire, what):
+    """A whole event of a watch, a single byte of a log."""
+    path, query, piece = TRICKLES[what]
     go = threading.Semaphore(0)
 
     def trickle(x):
         x.start_stream()
         for number in range(5):
             go.acquire(timeout=20)
-            x.write(b'{"type":"ADDED","object":{"n":%d}}\n' % number)
-        go.acquire(timeout=20)
-        x.write(b"1")  # one byte of a log
+            x.write(piece % number)
         go.acquire(timeout=20)
         x.end()
-    fake.api.script("/api/v1/ws", trickle)
+    fake.api.script(path, trickle)
     # Each step waits for the one before it: anything held back would stop the test.
     if wire == "h2":
-        stream = fake.start("GET", "/api/v1/ws?watch=1")
+        stream = fake.start("GET", path + query)
         stream.wait_headers(5)
         for number in range(5):
             go.release()
-            stream.wait(lambda s: s.body.count(b"\n") == number + 1, 5)
-        go.release()
-        stream.wait(lambda s: s.body.endswith(b"1"), 5)
+            stream.wait(lambda s: s.body.endswith(piece % number), 5)
         go.release()
         assert stream.wait_finish(5) == "end"
         return
     with fake.world.h1() as client:
-        client.head("GET", fake.prefix + "/api/v1/ws?watch=1")
+        client.head("GET", fake.prefix + path + query)
         assert client.read_head(5)[0] == 200
-        for _ in range(5):
+        for number in range(5):
             go.release()
-            assert client.read_chunk(5).endswith(b"}\n")
-        go.release()
-        assert client.read_chunk(5) == b"1"
+            assert client.read_chunk(5) == piece % number
         go.release()
         assert client.read_chunk(5) == b""

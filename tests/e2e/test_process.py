@@ -180,12 +180,9 @@ def net():
     made.close()
 
 
-def test_field_F037_dead_links_are_found_within_the_bound(net, binaries):
+def test_field_F037_dead_links_are_found_within_the_bound(net, binaries, tmp_path):
     """Three kinds at once: hub leg both ways, hub leg one way, API server leg."""
-    import tempfile
-    from pathlib import Path
-
-    folder = Path(tempfile.mkdtemp(prefix="kr-n-"))
+    folder = tmp_path
     legs = []
     try:
         with net.inside():

@@ -166,7 +166,7 @@ def test_protocol_a_second_agent_is_accepted_and_told_about(second, world):
     assert 6 not in state  # no refusal
     settings = second.h2.remote_settings
     assert settings.enable_push == 0
-    assert settings.initial_window_size == 65536
+    assert settings.initial_window_size == 256 * 1024
     assert settings.max_header_list_size == 262144
 
 
