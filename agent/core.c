@@ -2,27 +2,9 @@
 #include "agent/core.h"
 
 #include "agent/counters.h"
-#include "agent/token.h"
 #include "base/err.h"
-#include "certs/store_file.h"
 
 static const struct kr_tls_alpn hub_alpn[] = {{"kuberelay/1", KR_TLS_CERT_REQUIRED}};
-
-/* The certificate says which cluster this is. */
-static int learn_self(const struct agent_options *o, struct kr_identity *self, struct kr_note *why)
-{
-    struct kr_identity_rules rules = {KR_ROLE_AGENT, NULL};
-    struct kr_buf pem = {.max = AGENT_FILE_MAX};
-    int rc = kr_file_read(&pem, o->cert_file, AGENT_FILE_MAX, why);
-
-    if (rc == 0) {
-        rc = kr_identity_judge_pem(self, kr_buf_bytes(&pem), &rules, why);
-        if (rc != 0)
-            kr_note_wrap(why, rc, "%s", o->cert_file);
-    }
-    kr_buf_deinit(&pem);
-    return rc;
-}
 
 int agent_core_load_tls(struct agent_core *c, struct kr_note *why)
 {
@@ -38,7 +20,8 @@ int agent_core_load_tls(struct agent_core *c, struct kr_note *why)
     };
     struct kr_identity self = {0};
     struct kr_tls_context *ctx = NULL;
-    int rc = learn_self(o, &self, why);
+    struct kr_identity_rules rules = {KR_ROLE_AGENT, NULL};
+    int rc = kr_identity_judge_file(&self, o->cert_file, &rules, why); /* it names the cluster */
 
     if (rc == 0)
         ctx = kr_tls_context_create(&cfg, &rc, why);

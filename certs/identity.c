@@ -6,7 +6,10 @@
 
 #include "base/err.h"
 #include "certs/leaf_rules.h"
+#include "certs/store_file.h"
 #include "certs/x509_util.h"
+
+#define PEM_MAX (1u << 20)
 
 /* Text of a subject as Kubernetes would read it: no control characters, no foreign encodings whose
  * bytes would mean something else as UTF-8. */
@@ -224,6 +227,22 @@ int kr_identity_judge_pem(struct kr_identity *out, struct kr_bytes pem,
         return kr_x509_fail(why, KR_ENOMEM, "the certificate cannot be encoded");
     rc = kr_identity_judge(out, kr_bytes_of(der, (size_t)n), rules, why);
     OPENSSL_free(der);
+    return rc;
+}
+
+int kr_identity_judge_file(struct kr_identity *out, const char *path,
+                           const struct kr_identity_rules *rules, struct kr_note *why)
+{
+    struct kr_buf pem = {.max = PEM_MAX};
+    int rc = kr_file_read(&pem, path, PEM_MAX, why);
+
+    *out = (struct kr_identity){0};
+    if (rc == 0) {
+        rc = kr_identity_judge_pem(out, kr_buf_bytes(&pem), rules, why);
+        if (rc != 0)
+            kr_note_wrap(why, rc, "%s", path);
+    }
+    kr_buf_deinit(&pem);
     return rc;
 }
 

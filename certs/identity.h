@@ -52,6 +52,9 @@ int kr_identity_judge(struct kr_identity *out, struct kr_bytes der,
  * domain from its own certificate, and refuses to start with the wrong one. */
 int kr_identity_judge_pem(struct kr_identity *out, struct kr_bytes pem,
                           const struct kr_identity_rules *rules, struct kr_note *why);
+/* The same for a file; what it cannot read is KR_ENOENT or KR_EIO. Blocks on the disk. */
+int kr_identity_judge_file(struct kr_identity *out, const char *path,
+                           const struct kr_identity_rules *rules, struct kr_note *why);
 void kr_identity_deinit(struct kr_identity *id); /* NULL and zeroed are fine */
 
 #endif

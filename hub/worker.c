@@ -2,10 +2,7 @@
 #include "hub/worker.h"
 
 #include "base/err.h"
-#include "certs/store_file.h"
 #include "hub/counters.h"
-
-#define PEM_MAX (1u << 20)
 
 static const struct kr_tls_alpn api_alpn[] = {
     {"h2", KR_TLS_CERT_OPTIONAL},
@@ -51,28 +48,14 @@ static struct kr_tls_context *make_agent_tls(const struct hub_options *o, int *r
     return kr_tls_context_create(&cfg, rc, why);
 }
 
-/* The hub's own certificate must be a hub's, and says which trust domain this is. */
-static int learn_self(const struct hub_options *o, struct kr_identity *self, struct kr_note *why)
-{
-    struct kr_identity_rules rules = {KR_ROLE_HUB, NULL};
-    struct kr_buf pem = {.max = PEM_MAX};
-    int rc = kr_file_read(&pem, o->cert_file, PEM_MAX, why);
-
-    if (rc == 0) {
-        rc = kr_identity_judge_pem(self, kr_buf_bytes(&pem), &rules, why);
-        if (rc != 0)
-            kr_note_wrap(why, rc, "%s", o->cert_file);
-    }
-    kr_buf_deinit(&pem);
-    return rc;
-}
-
 int hub_worker_load_tls(struct hub_worker *w, struct kr_note *why)
 {
     struct kr_identity self = {0};
     struct kr_tls_context *api = NULL;
     struct kr_tls_context *agent = NULL;
-    int rc = learn_self(w->options, &self, why);
+    /* Our own certificate must be a hub's; it says which trust domain this is. */
+    struct kr_identity_rules rules = {KR_ROLE_HUB, NULL};
+    int rc = kr_identity_judge_file(&self, w->options->cert_file, &rules, why);
 
     if (rc == 0)
         api = make_api_tls(w->options, &rc, why);
