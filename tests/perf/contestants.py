@@ -129,10 +129,10 @@ def direct(setup):
     return setup.target("direct", setup.leg("direct", setup.origin_port), "")
 
 
-def haproxy_process(setup, role, next_port):
-    name = f"{setup.label}-haproxy-{role}"
+def haproxy_process(setup, role, next_port, kind="haproxy"):
+    name = f"{setup.label}-{kind}-{role}"
     port = free_port()
-    conf = render(f"haproxy-{role}.cfg.in", setup.world.dir / f"{name}.cfg", pki=setup.pki,
+    conf = render(f"{kind}-{role}.cfg.in", setup.world.dir / f"{name}.cfg", pki=setup.pki,
                   port=port, next=next_port, window=WINDOW)
     process = setup.world.spawn(name, ["haproxy", "-db", "-f", conf])
     setup.world.wait_listening(process, port)
@@ -143,6 +143,13 @@ def haproxy(setup):
     agent, agent_port = haproxy_process(setup, "agent", setup.origin_port)
     hub, port = haproxy_process(setup, "hub", setup.leg("haproxy", agent_port))
     return setup.target("haproxy", port, "/clusters/c1", hub=[hub.pid], agent=[agent.pid])
+
+
+def haproxy_tcp(setup):
+    """For upgrades: it passes bytes on and knows no paths."""
+    agent, agent_port = haproxy_process(setup, "agent", setup.origin_port, "haproxy-tcp")
+    hub, port = haproxy_process(setup, "hub", setup.leg("haproxy", agent_port), "haproxy-tcp")
+    return setup.target("haproxy", port, "", hub=[hub.pid], agent=[agent.pid])
 
 
 def nginx(setup):

@@ -171,6 +171,13 @@ static int update_mask(struct h2_peer *p, void *data, bool blocked)
     return epoll_ctl(p->epoll_fd, EPOLL_CTL_MOD, p->fd, &ev);
 }
 
+int peer_flush(struct h2_peer *p, void *data)
+{
+    int rc = flush_out(p);
+
+    return rc < 0 || update_mask(p, data, rc == 0) < 0 ? -1 : rc;
+}
+
 int peer_send(struct h2_peer *p, void *data)
 {
     int rc;

@@ -46,4 +46,7 @@ int peer_read(struct h2_peer *p, unsigned char *buf, int max); /* bytes, 0: not 
 int peer_receive(struct h2_peer *p);                           /* all that is there, to nghttp2 */
 int peer_send(struct h2_peer *p, void *data);                  /* all that nghttp2 wants to send */
 
+/* Without a session: sends what the owner put into `out`. 1 all, 0 not yet, -1 over. */
+int peer_flush(struct h2_peer *p, void *data);
+
 #endif

@@ -4,7 +4,9 @@
  * Opens --connections, keeps --streams GETs of one URL running on each until --requests or
  * --seconds are over, and prints one line of JSON. With --hold every stream is opened once and
  * counted when the first byte of its body is here; "open N" is printed when all are, and the
- * program stays until standard input ends or a signal comes (idle watches). */
+ * program stays until standard input ends or a signal comes (idle watches). With --cancels RATE
+ * bodies may be endless: so many random streams are reset each second, and new ones take their
+ * place, until --seconds are over; RATE may be 0. */
 #include "h2_peer.h"
 
 #include <arpa/inet.h>
@@ -17,21 +19,26 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS = 256, SAMPLES_MAX = 4000000 };
+enum { EVENTS = 256, SAMPLES_MAX = 4000000, TICK_MS = 10 };
 
 struct stream {
     uint64_t start_ns;
     uint64_t bytes;
     int status;
     bool counted; /* --hold: its first byte is here */
+    bool cancelled;
+    unsigned slot; /* in the client's table */
+    int32_t id;
 };
 
 struct client {
     struct h2_peer peer;
     struct load *load;
+    struct stream **streams; /* --streams of them, NULL where none runs */
     unsigned live;
     bool closed;
 };
@@ -47,8 +54,13 @@ struct load {
     uint64_t duration_ns;
     int32_t window;
     bool hold;
+    bool storm; /* --cancels */
+    double cancel_rate;
 
     int epoll_fd;
+    int timer_fd;
+    unsigned seed;
+    uint64_t cancelled;
     SSL_CTX *ctx;
     struct client *clients;
     unsigned ready;   /* connections that shook hands */
@@ -103,8 +115,12 @@ static void request_start(struct client *c)
     if (!s)
         die("calloc");
     s->start_ns = now_ns();
-    if (nghttp2_submit_request(c->peer.session, NULL, nv, sizeof(nv) / sizeof(nv[0]), NULL, s) < 0)
+    s->id = nghttp2_submit_request(c->peer.session, NULL, nv, sizeof(nv) / sizeof(nv[0]), NULL, s);
+    if (s->id < 0)
         die("nghttp2_submit_request");
+    while (c->streams[s->slot])
+        s->slot++; /* there is one: never more than --streams run */
+    c->streams[s->slot] = s;
     l->started++;
     c->live++;
 }
@@ -120,7 +136,10 @@ static void request_end(struct client *c, struct stream *s, uint32_t error)
     struct load *l = c->load;
 
     l->last_ns = now_ns();
-    if (error != NGHTTP2_NO_ERROR || s->status != 200) {
+    c->streams[s->slot] = NULL;
+    if (s->cancelled) {
+        l->cancelled++;
+    } else if (error != NGHTTP2_NO_ERROR || s->status != 200) {
         l->failed++;
         if (l->first_bad_status == 0)
             l->first_bad_status = s->status > 0 ? s->status : -1;
@@ -226,6 +245,9 @@ static void client_open(struct load *l, struct client *c)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     c->load = l;
+    c->streams = calloc(l->streams, sizeof(*c->streams));
+    if (!c->streams)
+        die("calloc");
     if (fd < 0 || connect(fd, (struct sockaddr *)&l->to, sizeof(l->to)) < 0)
         die("connect");
     if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || peer_init(&c->peer, l->ctx, l->epoll_fd, fd, c) < 0)
@@ -250,6 +272,52 @@ static void all_ready(struct load *l)
         if (!c->closed && peer_send(&c->peer, c) < 0)
             client_close(c);
     }
+}
+
+/* ---- cancels ---- */
+
+static void cancel_one(struct load *l)
+{
+    struct client *c = &l->clients[(unsigned)rand_r(&l->seed) % l->connections];
+    struct stream *s = c->streams[(unsigned)rand_r(&l->seed) % l->streams];
+
+    if (c->closed || !s || s->cancelled)
+        return;
+    s->cancelled = true;
+    if (nghttp2_submit_rst_stream(c->peer.session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL) < 0)
+        die("nghttp2_submit_rst_stream");
+    if (peer_send(&c->peer, c) < 0)
+        client_close(c);
+}
+
+/* Catches up when it was late. False when the time is over. */
+static bool storm_tick(struct load *l)
+{
+    const uint64_t now = now_ns();
+    uint64_t ticks, due;
+
+    if (read(l->timer_fd, &ticks, sizeof(ticks)) < 0 || l->start_ns == 0)
+        return true;
+    due = (uint64_t)((double)(now - l->start_ns) / 1e9 * l->cancel_rate);
+    for (uint64_t tries = 0; l->cancelled < due && tries < 100; tries++)
+        cancel_one(l);
+    l->last_ns = now;
+    return now < l->end_ns;
+}
+
+static void storm_start(struct load *l)
+{
+    const struct itimerspec every = {.it_interval.tv_nsec = TICK_MS * 1000000L,
+                                     .it_value.tv_nsec = TICK_MS * 1000000L};
+    struct epoll_event ev = {.events = EPOLLIN, .data.ptr = l};
+
+    if (!l->storm)
+        return;
+    l->seed = (unsigned)now_ns();
+    l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (l->timer_fd < 0 || timerfd_settime(l->timer_fd, 0, &every, NULL) < 0 ||
+        epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, l->timer_fd, &ev) < 0)
+        die("timer");
 }
 
 static int client_step(struct client *c)
@@ -286,6 +354,11 @@ static void run(struct load *l)
 
             if (!c)
                 return; /* standard input has ended */
+            if (ev[i].data.ptr == l) {
+                if (!storm_tick(l))
+                    return;
+                continue;
+            }
             if (!c->closed && client_step(c) < 0)
                 client_close(c);
         }
@@ -314,10 +387,10 @@ static void report(struct load *l)
 
     qsort(l->samples, l->sample_count, sizeof(*l->samples), compare);
     printf("{\"done\":%llu,\"failed\":%llu,\"bad_status\":%d,\"bytes\":%llu,\"seconds\":%.6f,"
-           "\"p50_us\":%u,\"p99_us\":%u,\"max_us\":%u}\n",
+           "\"p50_us\":%u,\"p99_us\":%u,\"max_us\":%u,\"cancelled\":%llu}\n",
            (unsigned long long)l->done, (unsigned long long)l->failed, l->first_bad_status,
            (unsigned long long)l->bytes, seconds, quantile(l, 0.5), quantile(l, 0.99),
-           quantile(l, 1));
+           quantile(l, 1), (unsigned long long)l->cancelled);
 }
 
 /* ---- start ---- */
@@ -326,7 +399,8 @@ static void usage(void)
 {
     fputs("usage: load --to IPV4:PORT --path PATH --ca FILE [--server-name NAME]\n"
           "       [--cert FILE --key FILE] [--connections N] [--streams N]\n"
-          "       [--requests N] [--seconds S] [--window BYTES] [--hold]\n",
+          "       [--requests N] [--seconds S] [--window BYTES] [--hold]\n"
+          "       [--cancels PER-SECOND]\n",
           stderr);
     exit(2);
 }
@@ -367,6 +441,8 @@ static void parse_number(struct load *l, int key)
         l->duration_ns = (uint64_t)(number(optarg, 3600) * 1e9);
     else if (key == 'w')
         l->window = (int32_t)number(optarg, 1 << 30);
+    else if (key == 'C')
+        l->cancel_rate = strcmp(optarg, "0") == 0 ? 0 : number(optarg, 1e6);
     else
         usage();
 }
@@ -393,28 +469,25 @@ static void parse_one(struct load *l, int key)
 
 static void parse(struct load *l, int argc, char **argv)
 {
-    static const struct option names[] = {{"to", required_argument, NULL, 't'},
-                                          {"path", required_argument, NULL, 'p'},
-                                          {"server-name", required_argument, NULL, 's'},
-                                          {"ca", required_argument, NULL, 'a'},
-                                          {"cert", required_argument, NULL, 'e'},
-                                          {"key", required_argument, NULL, 'k'},
-                                          {"connections", required_argument, NULL, 'c'},
-                                          {"streams", required_argument, NULL, 'm'},
-                                          {"requests", required_argument, NULL, 'n'},
-                                          {"seconds", required_argument, NULL, 'D'},
-                                          {"window", required_argument, NULL, 'w'},
-                                          {"hold", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option names[] = {
+        {"to", required_argument, NULL, 't'},          {"path", required_argument, NULL, 'p'},
+        {"server-name", required_argument, NULL, 's'}, {"ca", required_argument, NULL, 'a'},
+        {"cert", required_argument, NULL, 'e'},        {"key", required_argument, NULL, 'k'},
+        {"connections", required_argument, NULL, 'c'}, {"streams", required_argument, NULL, 'm'},
+        {"requests", required_argument, NULL, 'n'},    {"seconds", required_argument, NULL, 'D'},
+        {"window", required_argument, NULL, 'w'},      {"hold", no_argument, NULL, 'h'},
+        {"cancels", required_argument, NULL, 'C'},     {NULL, 0, NULL, 0}};
     int key;
 
     l->connections = l->streams = 1;
     l->window = 16 * 1024 * 1024;
+    l->cancel_rate = -1;
     l->server_name = "localhost";
     while ((key = getopt_long(argc, argv, "", names, NULL)) != -1)
         parse_one(l, key);
     if (!l->authority || !l->path || !l->tls.ca || optind != argc)
         usage();
+    l->storm = l->cancel_rate >= 0;
     if (l->requests == 0 && l->duration_ns == 0 && !l->hold)
         usage();
 }
@@ -440,6 +513,7 @@ int main(int argc, char **argv)
     if (l.epoll_fd < 0 || !l.clients || !l.samples)
         die("start");
     watch_stdin(&l);
+    storm_start(&l);
     for (unsigned i = 0; i < l.connections; i++)
         client_open(&l, &l.clients[i]);
     for (unsigned i = 0; i < l.connections; i++) {
@@ -448,5 +522,5 @@ int main(int argc, char **argv)
     }
     run(&l);
     report(&l);
-    return l.failed > 0 || l.done + l.opened == 0;
+    return l.failed > 0 || (l.done + l.opened == 0 && !l.storm);
 }

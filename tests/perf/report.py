@@ -33,7 +33,27 @@ GOALS = [  # name, worst value that reaches the goal
 ]
 
 
+EXEC_UNITS = {
+    "mbps": ("MB/s", "higher"),
+    "rate": ("sessions/s", "higher"),
+    "cpu": ("us/session", "lower"),
+    "p50": ("us", "lower"),
+    "p99": ("us", "lower"),
+}
+
+EXEC_GOALS = [
+    ("exec.mbps_out.vs_haproxy", 0.8),
+    ("exec.mbps_in.vs_haproxy", 0.8),
+    ("exec.keystroke_p99.vs_direct", 2),
+    ("exec.keystroke_10ms_p99.vs_direct", 2),
+]
+
+
 class Report:
+    goals = GOALS
+    units = UNITS
+    ours = "relay"
+
     def __init__(self):
         self.rounds = {}  # case -> contestant -> list of figures, one per round
         self.values = {}  # name -> (value, unit, better)
@@ -54,18 +74,21 @@ class Report:
                     self.add_ratios(case, contestant, ours, rounds)
 
     def add_medians(self, case, contestant, rounds):
-        owner = "relay" if contestant == "kuberelay" else contestant
         for figure in rounds[0]:
-            unit, better = UNITS[figure]
+            unit, better = self.units[figure]
             value = statistics.median(r[figure] for r in rounds)
-            self.add(f"{owner}.{figure}_{case}", value, unit, better)
+            self.add(self.label(contestant, figure, case), value, unit, better)
+
+    def label(self, contestant, figure, case):
+        owner = self.ours if contestant == "kuberelay" else contestant
+        return f"{owner}.{figure}_{case}"
 
     def add_ratios(self, case, contestant, ours, theirs):
         for figure in set(ours[0]) & set(theirs[0]):
             ratios = [a[figure] / b[figure] for a, b in zip(ours, theirs) if b[figure] > 0]
             if ratios:
-                name = f"relay.{figure}_{case}.vs_{contestant}"
-                self.add(name, statistics.median(ratios), "ratio", UNITS[figure][1])
+                name = f"{self.label('kuberelay', figure, case)}.vs_{contestant}"
+                self.add(name, statistics.median(ratios), "ratio", self.units[figure][1])
 
     # ---- output ----
 
@@ -98,7 +121,7 @@ class Report:
 
     def print_goals(self):
         print("\ngoals")
-        for name, limit in GOALS:
+        for name, limit in self.goals:
             if name not in self.values:
                 continue
             value, _, better = self.values[name]
@@ -114,6 +137,39 @@ class Report:
         with open(path, "w") as f:
             json.dump(rows, f, indent=1)
             f.write("\n")
+
+
+class ExecReport(Report):
+    """One line for each figure: every contestant, and kuberelay's ratios to the others."""
+
+    goals = EXEC_GOALS
+    units = EXEC_UNITS
+    ours = "exec"
+
+    def label(self, contestant, figure, case):
+        owner = self.ours if contestant == "kuberelay" else contestant
+        if figure == "mbps":
+            return f"{owner}.mbps_{case}"
+        return f"{owner}.{case}_per_s" if figure == "rate" else f"{owner}.{case}_{figure}"
+
+    def print_all(self):
+        print(f"\n{'':28} {'direct':>9} {'haproxy':>9} {'kuberelay':>9}   kuberelay/direct, haproxy")
+        for case, by_contestant in self.rounds.items():
+            for figure in by_contestant.get("kuberelay", [{}])[0]:
+                self.print_figure(case, figure)
+        print()
+        for name, (value, unit, _) in self.values.items():
+            if unit == "MiB":
+                print(f"  {name:40} {number(value):>9} {unit}")
+        self.print_goals()
+
+    def print_figure(self, case, figure):
+        names = [self.label(c, figure, case) for c in ("direct", "haproxy", "kuberelay")]
+        cells = [number(self.values.get(n, (None,))[0]) for n in names]
+        ratios = [number(self.values.get(f"{names[2]}.vs_{c}", (None,))[0])
+                  for c in ("direct", "haproxy")]
+        text = " ".join(f"{c:>9}" for c in cells)
+        print(f"  {names[2]:26} {text}   {', '.join(ratios)}")
 
 
 def number(value):

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch_origin: an API server in name only, for measuring idle watches. Not a simulator.
+/* watch_origin: an API server in name only, for measuring. Not a simulator.
  *
  * TLS 1.3, HTTP/2 and HTTP/1.1 by ALPN, one thread. A path with "watch=" gets 200 and one BOOKMARK
- * line and then stays open; anything else gets 200 and a small JSON object. Prints
- * "listening 127.0.0.1:PORT". The HTTP/1.1 side knows GET without a body, and no pipelining. */
+ * line and then stays open; over HTTP/2 one with "endless" gets a body without end; anything else
+ * gets 200 and a small JSON object. Prints "listening 127.0.0.1:PORT". The HTTP/1.1 side knows
+ * requests without a body, no pipelining, and upgrades: 101 whatever is asked for, and then by the
+ * query "command=echo", "command=sink" (takes "count=N" bytes, then says so with one) or
+ * "command=source" (sends "count=N" bytes, or without end if there is no count). */
 #include "h2_peer.h"
 
 #include <arpa/inet.h>
@@ -29,11 +32,16 @@ struct reply { /* of one HTTP/2 stream */
     const char *body;
     size_t left;
     bool watch;
+    bool endless;
 };
+
+enum raw_mode { RAW_NONE, RAW_ECHO, RAW_SINK, RAW_SOURCE };
 
 struct conn {
     struct h2_peer peer;
     bool is_h1;
+    enum raw_mode raw;
+    uint64_t raw_left; /* bytes that the sink or the source still has to do */
     size_t head_len;
     char head[HEAD_MAX];
 };
@@ -61,6 +69,10 @@ static ssize_t on_body(nghttp2_session *ng, int32_t id, uint8_t *buf, size_t roo
     (void)ng;
     (void)id;
     (void)owner;
+    if (r->endless) {
+        memset(buf, 'x', room);
+        return (ssize_t)room;
+    }
     if (n == 0 && r->watch)
         return NGHTTP2_ERR_DEFERRED;
     memcpy(buf, r->body, n);
@@ -103,8 +115,10 @@ static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint
 
     (void)flags;
     (void)owner;
-    if (r && name_len == 5 && memcmp(name, ":path", 5) == 0)
+    if (r && name_len == 5 && memcmp(name, ":path", 5) == 0) {
         r->watch = is_watch((const char *)value, value_len);
+        r->endless = memmem(value, value_len, "endless", 7) != NULL;
+    }
     return 0;
 }
 
@@ -170,8 +184,79 @@ static int h1_answer(struct conn *c)
     return SSL_write(c->peer.ssl, out, len) == len ? 0 : -1;
 }
 
+/* ---- upgraded connections ---- */
+
+static int raw_echo(struct h2_peer *p)
+{
+    int n = peer_read(p, p->out, PEER_RECORD);
+
+    p->out_len = n > 0 ? (size_t)n : 0;
+    return n;
+}
+
+static int raw_sink(struct conn *c)
+{
+    unsigned char buf[PEER_RECORD];
+    int n = peer_read(&c->peer, buf, PEER_RECORD);
+
+    if (n <= 0)
+        return n;
+    if (c->raw_left > 0 && c->raw_left <= (uint64_t)n)
+        c->peer.out[c->peer.out_len++] = '.';
+    c->raw_left -= c->raw_left < (uint64_t)n ? c->raw_left : (uint64_t)n;
+    return n;
+}
+
+static int raw_source(struct conn *c)
+{
+    struct h2_peer *p = &c->peer;
+
+    if (c->raw_left == 0)
+        return raw_echo(p); /* nothing comes but the end */
+    p->out_len = c->raw_left < PEER_RECORD ? (size_t)c->raw_left : PEER_RECORD;
+    c->raw_left -= p->out_len;
+    return 1;
+}
+
+static int raw_step(struct conn *c)
+{
+    int rc;
+
+    do {
+        rc = peer_flush(&c->peer, c);
+        if (rc <= 0)
+            return rc;
+        if (c->raw == RAW_SINK)
+            rc = raw_sink(c);
+        else
+            rc = c->raw == RAW_SOURCE ? raw_source(c) : raw_echo(&c->peer);
+    } while (rc > 0);
+    return rc;
+}
+
+/* The head asked for an upgrade: answers and becomes raw. */
+static int raw_start(struct conn *c)
+{
+    static const char answer[] = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+                                 "Upgrade: SPDY/3.1\r\n"
+                                 "X-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n";
+    const char *count = strstr(c->head, "count=");
+
+    c->raw = RAW_ECHO;
+    if (strstr(c->head, "command=sink"))
+        c->raw = RAW_SINK;
+    else if (strstr(c->head, "command=source"))
+        c->raw = RAW_SOURCE;
+    c->raw_left = count ? strtoull(count + 6, NULL, 10) : UINT64_MAX;
+    memcpy(c->peer.out, answer, sizeof(answer) - 1);
+    c->peer.out_len = sizeof(answer) - 1;
+    return raw_step(c);
+}
+
 static int h1_step(struct conn *c)
 {
+    if (c->raw != RAW_NONE)
+        return raw_step(c);
     for (;;) {
         int room = (int)(HEAD_MAX - c->head_len - 1);
         int n = peer_read(&c->peer, (unsigned char *)c->head + c->head_len, room);
@@ -182,6 +267,8 @@ static int h1_step(struct conn *c)
         c->head[c->head_len] = '\0';
         if (strstr(c->head, "\r\n\r\n")) {
             c->head_len = 0;
+            if (strcasestr(c->head, "\r\nupgrade:"))
+                return raw_start(c);
             if (h1_answer(c) < 0)
                 return -1;
         } else if (c->head_len == HEAD_MAX - 1) {
