@@ -9,7 +9,6 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "http/h1_conn.h"
-#include "hub/answer.h"
 #include "hub/counters.h"
 #include "hub/handshakes.h"
 #include "hub/request.h"
