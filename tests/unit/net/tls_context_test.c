@@ -137,7 +137,10 @@ static void test_bad_files_then_refused_by_name(void **state)
     write_file(f.key, kr_buf_bytes(&f.w.agent.key_pem), 0600);
     cfg = config_of(&f);
     refused(&cfg, KR_EINVAL, "does not belong");
-    write_file(f.key, KR_LIT("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"),
+    write_file(f.key,
+               KR_LIT("-----BEGIN "
+                      "PRIVATE KEY-----\nAAAA\n-----END "
+                      "PRIVATE KEY-----\n"),
                0600);
     refused(&cfg, KR_EINVAL, "not a PEM private key");
     files_deinit(&f);
