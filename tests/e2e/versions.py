@@ -15,7 +15,7 @@ import pytest
 from clock import scaled
 
 # Debian's; SPDY only; WebSocket exec; WebSocket port-forward; after it; the newest.
-MINORS = [20, 27, 30, 32, 33, 37]
+MINORS = [20, 27, 30, 32, 33, 34, 37]
 
 
 each = pytest.mark.parametrize("minor", MINORS, ids=[f"kubectl-1.{m}" for m in MINORS])
