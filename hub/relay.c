@@ -268,20 +268,23 @@ static void end_watch(struct hub_request *r)
     kr_forward_finish_at(&r->fw, kr_watch_lines_whole(&r->lines));
 }
 
-/* An answer that is not long-running came to a stop, and it is not its reader's fault. */
+/* An answer that is not long-running came to a stop: nothing comes, or its reader takes nothing
+ * (over HTTP/2 the session has noticed that before). */
 static void check_progress(struct hub_request *r)
 {
-    bool waits = r->fw.out != NULL && r->fw.down.size == 0 && r->fw.down_bytes == r->seen_bytes;
+    uint64_t taken = r->fw.down_bytes - r->fw.down.size;
+    bool reader = r->fw.down.size != 0;
+    bool bounded = reader ? r->w->options->stall_timeout_ms != 0 : r->fw.out != NULL;
 
-    if (waits) {
+    if (taken == r->seen_bytes && bounded) {
         KR_LOG_AT(r->w->log, KR_LOG_WARN, "answer-cut", KR_S("cluster", r->cluster->name),
-                  KR_S("reason", "no progress"), KR_U("bytes", r->fw.down_bytes),
-                  KR_S("id", r->audit_id));
+                  KR_S("reason", reader ? "its reader stopped" : "no progress"),
+                  KR_U("bytes", r->fw.down_bytes), KR_S("id", r->audit_id));
         kr_forward_cut(&r->fw);
         hub_request_end(r);
         return;
     }
-    r->seen_bytes = r->fw.down_bytes;
+    r->seen_bytes = taken;
     kr_timer_start(r->w->sched, &r->deadline, r->w->options->request_timeout_ms);
 }
 

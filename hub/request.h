@@ -36,7 +36,7 @@ struct hub_request {
     uint8_t id[16];
     const char *verb_label; /* for metrics, from a fixed set */
     int64_t started_ms;
-    uint64_t seen_bytes; /* of the answer, when its progress was last looked at */
+    uint64_t seen_bytes; /* that the client had taken when progress was last looked at */
     int code;            /* that the client got, 0 before */
     int attempts;
     int verdict; /* enum kr_case that on_response decided, or -1 */

@@ -157,3 +157,39 @@ def test_idle_connections_keep_nobody_out(world):
     finally:
         for sock in idle:
             sock.close()
+
+
+@pytest.fixture
+def impatient(world):
+    """A hub that gives an answer two seconds to go on."""
+    world.start_hub(requestTimeout="2s")
+    backend = backends.FakeBackend(str(world.folder / "fake"))
+    yield Site(world, backend, "f1", world.folder / "f1")
+    backend.close()
+
+
+def test_an_answer_that_stops_is_cut(impatient):
+    path = "/api/v1/x"
+
+    def stop(x):
+        x.start(200, [("content-type", "application/json")])
+        x.write(b"{")
+        x.hold()
+    impatient.api.script(path, stop)
+    stream = impatient.start("GET", path)
+    assert stream.wait_finish(10) == "reset"
+    impatient.api.wait_request(lambda x: x.path == path).wait_cancelled(5)
+
+
+def test_a_reader_that_stops_over_http_1_is_cut(impatient):
+    path = "/api/v1/big"
+
+    def much(x):
+        x.start(200, [("content-type", "application/json")])
+        while True:
+            x.write(b"x" * 65536)
+    impatient.api.script(path, much)
+    with impatient.world.h1() as client:
+        client.head("GET", impatient.prefix + path)
+        assert client.read_head(10)[0] == 200
+        impatient.api.wait_request(lambda x: x.path == path).wait_cancelled(15)
