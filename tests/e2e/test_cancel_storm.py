@@ -155,8 +155,11 @@ def cancels(storm, seconds):
 
 def test_cancel_storm_of_many_connections_disturbs_nobody(storm, request):
     seconds = 60 if request.config.getoption("--long") else 10
+    wait_until(lambda: baseline(storm.world, storm.agent)["hub exchanges"] == 0, 10, "idle")
+    before, lost = baseline(storm.world, storm.agent), storm.lost()
     calm(storm, 2)  # warm: all pools are there
-    before, memory, lost = baseline(storm.world, storm.agent), storm.memory(), storm.lost()
+    assert_back(storm.world, storm.agent, {**before, "hub fds": before["hub fds"] + 2})
+    memory = storm.memory()
     quiet = calm(storm, max(seconds / 3, 3))
     loud, half, end = cancels(storm, seconds)
     assert loud < 5 * quiet + scaled(0.05), (quiet, loud)
