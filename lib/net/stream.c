@@ -400,8 +400,24 @@ static void on_ready(struct kr_fd *f, unsigned events)
 
     if (events & KR_FD_WRITE)
         on_writable(s);
-    if (events & KR_FD_READ && may_read(s))
+    if (events & KR_FD_READ && s->hold)
+        kr_loop_post_next(s->io->loop, &s->shake_task);
+    else if (events & KR_FD_READ)
         receive(s);
+    watch(s);
+}
+
+/* First come, first served: libev begins with the newest event, so that under a steady storm the
+ * oldest handshakes would get no turn for seconds. */
+static void on_shake_task(struct kr_task *t)
+{
+    struct kr_stream *s = KR_CONTAINER_OF(t, struct kr_stream, shake_task);
+
+    if (!may_read(s)) {
+        kr_loop_post_next(s->io->loop, &s->shake_task);
+        return;
+    }
+    receive(s);
     watch(s);
 }
 
@@ -425,6 +441,7 @@ void kr_stream_init(struct kr_stream *s, const struct kr_stream_codec *codec, st
     s->codec = codec;
     kr_task_init(&s->write_task, on_write_task);
     kr_task_init(&s->read_task, on_read_task);
+    kr_task_init(&s->shake_task, on_shake_task);
     kr_task_init(&s->end_task, on_end_task);
     kr_timer_init(&s->deadline, on_deadline);
     s->fd.fd = fd;
@@ -446,6 +463,7 @@ void kr_stream_detach(struct kr_stream *s)
     kr_timer_stop(s->io->sched, &s->deadline);
     kr_task_cancel(&s->write_task);
     kr_task_cancel(&s->read_task);
+    kr_task_cancel(&s->shake_task);
     kr_task_cancel(&s->end_task);
     kr_list_remove(&s->link);
     s->io->count--;

@@ -74,7 +74,8 @@ struct kr_stream { /* embed it; the fields belong to stream.c */
     struct kr_fd fd;
     struct kr_list link;
     struct kr_task write_task;
-    struct kr_task read_task; /* goes on with rest_in, or reads once more after a failed send */
+    struct kr_task shake_task; /* a handshake's turn to read */
+    struct kr_task read_task;  /* goes on with rest_in, or reads once more after a failed send */
     struct kr_task end_task;
     struct kr_timer deadline;
     struct kr_run rest_in;  /* received, but the user stopped reading */

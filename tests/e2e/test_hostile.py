@@ -49,7 +49,9 @@ def test_hostile_a_watch_shorter_than_its_length_looks_cut(lone_fake):
         x.start(200, [("content-type", "application/json"), ("content-length", "500")]),
         x.write(event), x.reset()))
     stream = lone_fake.start("GET", "/api/v1/w?watch=1")
-    assert stream.wait_finish(10) == "reset"
+    finish = stream.wait_finish(10)
+    # A reset that overtakes the head leaves no answer that could be cut.
+    assert finish == "reset" or stream.status == 429, (finish, stream.status)
 
 
 class HostileHub:
