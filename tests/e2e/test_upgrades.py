@@ -264,3 +264,20 @@ def test_upgrade_with_the_agent_away_is_a_status(lone_fake):
         answer = client.answer(timeout=20)
     assert answer.status == 503
     status_of(answer)
+
+
+@pytest.mark.long
+def test_field_F004_a_hanging_upgrade_ends_and_delivers_nothing(fake):
+    fake.api.script(EXEC, lambda x: x.hold())
+    second = (f"GET {fake.prefix}/api/v1/namespaces/kube-system/secrets HTTP/1.1\r\n"
+              "Host: h\r\n\r\n").encode()
+    with fake.world.h1("alice", alpn=None) as client:
+        ask(fake, client, "spdy")
+        client.send(second)
+        answer = client.answer(timeout=45)
+        assert answer.status == 504
+        status_of(answer)
+        client.wait_closed(10)
+    x = fake.api.wait_request(lambda x: x.path == EXEC)
+    x.wait_cancelled(5)
+    assert not fake.api.seen(lambda x: "secrets" in x.path)
