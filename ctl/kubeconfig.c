@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Format: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/. Everything that is not a
  * checked name is written as a double-quoted scalar (YAML 1.2 section 7.3.1). */
+#include "base/base64.h"
 #include "base/err.h"
 #include "certs/ca.h"
 #include "certs/identity.h"
 #include "certs/store_file.h"
-#include "ctl/base64.h"
 #include "ctl/command.h"
 
 #include <errno.h>
@@ -150,7 +150,7 @@ static int put_material(struct kubeconfig *k, const char *key, const char *optio
     if (!ctl_has(k->call, "files")) {
         rc = kr_buf_printf(&k->text, "    %s-data: ", key);
         if (rc == 0)
-            rc = ctl_base64_append(&k->text, pem);
+            rc = kr_base64_encode(&k->text, pem, true);
         return rc != 0 ? rc : kr_buf_append_str(&k->text, "\n");
     }
     /* kubectl takes a relative path from the kubeconfig's own directory, so make it absolute. */
