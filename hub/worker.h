@@ -14,6 +14,12 @@
 #include "net/net_io.h"
 #include "net/tls_context.h"
 
+struct hub_cache;
+struct hub_catalogs;
+struct hub_fleet;
+struct hub_fleet_config;
+struct hub_subscriptions;
+
 struct hub_worker {
     const struct hub_options *options;
     struct kr_log *log;
@@ -27,6 +33,12 @@ struct hub_worker {
     struct kr_tls_context *api_tls;
     struct kr_tls_context *agent_tls;
     struct hub_clusters clusters;
+    /* The fleet view, made by hub.c. */
+    struct hub_fleet_config *fleet_config;
+    struct hub_cache *cache;
+    struct hub_catalogs *catalogs;
+    struct hub_subscriptions *subscriptions;
+    struct hub_fleet *fleet;
     int64_t started_ms;
     size_t connections;
     struct kr_list live; /* hub_request.link: requests under way */

@@ -83,6 +83,17 @@ struct kr_extra {
     size_t value_count;
 };
 
+#define KR_REBASE_OFFSETS_MAX 8
+
+/* A write that was built on an object of the fleet view. */
+struct kr_rebase {
+    uint64_t subscription; /* 0: no rebase */
+    struct kr_bytes uid;
+    uint64_t hash;
+    uint32_t offsets[KR_REBASE_OFFSETS_MAX]; /* ascending, in the body */
+    size_t offset_count;
+};
+
 struct kr_relay_request {
     uint8_t request_id[16];
     struct kr_bytes user; /* never empty */
@@ -95,6 +106,7 @@ struct kr_relay_request {
     uint32_t attempt;
     struct kr_bytes method;        /* upgrades only */
     struct kr_bytes upgrade_token; /* upgrades only */
+    struct kr_rebase rebase;
 };
 
 enum kr_origin {
