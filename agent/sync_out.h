@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sync_out: the agent's side of Sync: what a profile selects of one resource type is read from the
+ * local API server (agent/reflector.h), slimmed, compared with what the hub holds
+ * (wire/sync_table.h) and sent if it differs. Happy path: SyncOpen -> the agent's own rules
+ * (agent/sync_rules.h) -> the kept table, or a list that only counts -> what differs is sent ->
+ * snapshot_end -> changes as they come. Memory: 16 bytes an object; KR_SYNC_BUDGET of changes that
+ * wait; nothing else for each object. Limits: AGENT_SYNCS_MAX open calls. Threads: the agent's. */
+#ifndef AGENT_SYNC_OUT_H
+#define AGENT_SYNC_OUT_H
+
+#include "agent/core.h"
+#include "http/exchange.h"
+#include "kube/slim.h"
+
+#define AGENT_SYNCS_MAX 1024
+
+/* Takes the exchange over; within on_request of a tunnel. `replica` is the hub's name, as its
+ * certificate has it; lent. */
+void agent_sync_accept(struct agent_core *c, struct kr_exchange *ex, const char *replica);
+
+/* The profile of the open Sync call with that number (Subscription.id), valid until the loop turns.
+ * False: there is none, or more than one (two hubs that chose the same number). */
+bool agent_sync_find(struct agent_core *c, uint64_t number, const struct kr_profile **profile);
+
+#endif
