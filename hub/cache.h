@@ -19,6 +19,7 @@
 #ifndef HUB_CACHE_H
 #define HUB_CACHE_H
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/sched.h"

@@ -6,7 +6,7 @@
  *   clusters:                 # labels, for selection only
  *     edge-1: {region: eu}
  *   readers:                  # default: nobody reads anything
- *   - users: [alice]          # one of users and groups must match
+ *   - users: [alice]          # one of users and groups must match; "*" is everybody known
  *     groups: [ops]
  *     clusters: [edge-1]      # "*" for all; or clusterSelector: region=eu
  *     namespaces: ["*"]       # default: all
@@ -15,7 +15,7 @@
  *   - name: pods
  *     resources: [pods]
  *     clusters, clusterSelector, namespaces, labelSelector, fieldSelector
- *     keep: [spec.containers[*].image]
+ *     keep: ["spec.containers[*].image"]
  *     drop: []
  *     metadataOnly: false
  *     priority: 10
@@ -30,7 +30,7 @@
 #include "hub/cache.h"
 
 struct hub_profile {
-    char *name;
+    const char *name;
     struct kr_strings resources; /* "pods", "deployments.apps" */
     struct kr_strings namespaces;
     struct kr_strings keep;
@@ -54,6 +54,8 @@ const struct hub_profile *hub_fleet_profile(const struct hub_fleet_config *f, co
 /* The lossless default. */
 const struct hub_profile *hub_fleet_default_profile(const struct hub_fleet_config *f);
 bool hub_fleet_on_demand(const struct hub_fleet_config *f);
+/* Secrets, leases and events: never synced unless a profile names them ("*" does not). */
+bool hub_fleet_must_be_named(struct kr_bytes group, struct kr_bytes resource);
 /* Steps through the profiles; NULL at the end. */
 const struct hub_profile *hub_fleet_profile_at(const struct hub_fleet_config *f, size_t i);
 

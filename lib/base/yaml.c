@@ -37,7 +37,7 @@ int kr_yaml_parse(struct kr_bytes text, struct kr_yaml **out, struct kr_note *wh
         free(y);
         return rc;
     }
-    yaml_parser_set_input_string(&parser, text.p, text.n);
+    yaml_parser_set_input_string(&parser, text.p != NULL ? text.p : (const uint8_t *)"", text.n);
     if (!yaml_parser_load(&parser, &y->doc)) {
         rc = kr_note_set(why, KR_EPROTO, "line %zu: %s", parser.problem_mark.line + 1,
                          parser.problem != NULL ? parser.problem : "not YAML");
@@ -96,4 +96,42 @@ const struct kr_yaml_node *kr_yaml_at(struct kr_yaml *doc, const struct kr_yaml_
         i >= (size_t)(n->data.sequence.items.top - n->data.sequence.items.start))
         return NULL;
     return wrap(yaml_document_get_node(&doc->doc, n->data.sequence.items.start[i]));
+}
+
+enum kr_yaml_kind kr_yaml_kind(const struct kr_yaml_node *node)
+{
+    const yaml_node_t *n = raw(node);
+
+    if (n == NULL)
+        return KR_YAML_NONE;
+    switch (n->type) {
+    case YAML_SCALAR_NODE:
+        return KR_YAML_SCALAR;
+    case YAML_SEQUENCE_NODE:
+        return KR_YAML_LIST;
+    case YAML_MAPPING_NODE:
+        return KR_YAML_MAP;
+    default:
+        return KR_YAML_NONE;
+    }
+}
+
+bool kr_yaml_entry(struct kr_yaml *doc, const struct kr_yaml_node *map, size_t i,
+                   const struct kr_yaml_node **key, const struct kr_yaml_node **value)
+{
+    const yaml_node_t *n = raw(map);
+    const yaml_node_pair_t *p;
+
+    if (n == NULL || n->type != YAML_MAPPING_NODE ||
+        i >= (size_t)(n->data.mapping.pairs.top - n->data.mapping.pairs.start))
+        return false;
+    p = &n->data.mapping.pairs.start[i];
+    *key = wrap(yaml_document_get_node(&doc->doc, p->key));
+    *value = wrap(yaml_document_get_node(&doc->doc, p->value));
+    return true;
+}
+
+size_t kr_yaml_line(const struct kr_yaml_node *node)
+{
+    return node != NULL ? raw(node)->start_mark.line + 1 : 0;
 }

@@ -23,4 +23,15 @@ const struct kr_yaml_node *kr_yaml_at(struct kr_yaml *doc, const struct kr_yaml_
 /* A scalar's text, NUL-terminated; NULL for anything else and for "". */
 const char *kr_yaml_text(const struct kr_yaml_node *node);
 
+enum kr_yaml_kind { KR_YAML_NONE, KR_YAML_SCALAR, KR_YAML_LIST, KR_YAML_MAP };
+
+/* NONE for NULL. */
+enum kr_yaml_kind kr_yaml_kind(const struct kr_yaml_node *node);
+/* The i-th entry of a mapping, in the order of the text; false behind the last one. A key may stand
+ * there twice, and need not be a scalar. */
+bool kr_yaml_entry(struct kr_yaml *doc, const struct kr_yaml_node *map, size_t i,
+                   const struct kr_yaml_node **key, const struct kr_yaml_node **value);
+/* Where it begins, from 1; 0 for NULL. */
+size_t kr_yaml_line(const struct kr_yaml_node *node);
+
 #endif

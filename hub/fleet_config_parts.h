@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fleet_config_parts: what the files of fleet_config share: fleet_file.c fills it, fleet_config.c
+ * and fleet_sight.c look things up in it.
+ * Memory: all of it lives in the arena. It is counted, since what a reader sees (hub_sight) may
+ * outlive the configuration that the hub uses. */
+#ifndef HUB_FLEET_CONFIG_PARTS_H
+#define HUB_FLEET_CONFIG_PARTS_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "hub/fleet_config.h"
+#include "kube/selector.h"
+
+#define HUB_FLEET_CLUSTERS_MAX 10000
+#define HUB_FLEET_LABELS_MAX 64
+#define HUB_FLEET_READERS_MAX 1000
+#define HUB_FLEET_PROFILES_MAX 256
+#define HUB_FLEET_ITEMS_MAX 10000 /* of one list */
+
+struct hub_cluster_labels {
+    struct kr_label *labels; /* sorted */
+    size_t n;
+};
+
+/* A set of names. */
+struct hub_names {
+    bool all;             /* "*" stands among them */
+    struct kr_strings in; /* sorted */
+};
+
+/* Which clusters a rule or a profile is about. */
+struct hub_selection {
+    bool given;
+    struct hub_names names;
+    bool by_labels;
+    struct kr_label_selector labels;
+};
+
+struct hub_reader_rule {
+    struct hub_names users;
+    struct hub_names groups;
+    struct hub_selection clusters;
+    struct hub_names namespaces;
+    struct hub_names resources;
+};
+
+struct hub_profile_rule {
+    struct hub_profile profile; /* its resources are those of `resources` */
+    struct hub_names resources;
+    struct hub_selection clusters;
+};
+
+struct hub_fleet_config {
+    unsigned refs;
+    struct kr_arena arena;
+    struct kr_map labels; /* by the cluster's name: hub_cluster_labels */
+    struct hub_reader_rule *readers;
+    size_t reader_count;
+    struct hub_profile_rule *profiles;
+    size_t profile_count;
+    struct hub_profile fallback;
+    bool on_demand;
+};
+
+/* Reads the file into `f`, which is empty. */
+int hub_fleet_file_read(struct hub_fleet_config *f, const char *file, struct kr_note *why);
+
+bool hub_names_have(const struct hub_names *names, struct kr_bytes name);
+/* Whether a list of resources means this one. `*` does not mean what must be named. */
+bool hub_names_have_resource(const struct hub_names *names, struct kr_bytes group,
+                             struct kr_bytes resource, bool by_star);
+bool hub_selection_has(const struct hub_fleet_config *f, const struct hub_selection *s,
+                       const char *cluster);
+
+#endif
