@@ -12,10 +12,11 @@
  * broken (hub_pin_broken: answer 410) and the log forgets (KR_ENOENT: answer 410).
  * A cluster that is away keeps its shelves; only hub_shelf_clear empties one.
  *
- * Memory: counted per shelf and in all (malloc_usable_size of what is owned). Over the quota of its
- *         cluster an object is refused (KR_EFULL): the subscription then goes on metadata only.
+ * Memory: counted per shelf and in all, as the allocator rounds it (hub/ledger.h). Over the quota
+ * of its cluster an object is refused (KR_EFULL): the subscription then goes on metadata only.
  * Limits: types, objects per shelf, bytes; see struct hub_cache_limits.
- * Errors: KR_ENOMEM, KR_EFULL, KR_ENOENT. Threads: the worker's; pure (no I/O). */
+ * Errors: KR_ENOMEM, KR_EFULL, KR_ENOENT, KR_EINVAL (a text that is too long). Threads: the
+ *         worker's; pure (no I/O, but that hub/revision.h keeps its file). */
 #ifndef HUB_CACHE_H
 #define HUB_CACHE_H
 
@@ -35,12 +36,14 @@ struct hub_cache_limits {
     uint64_t cluster_bytes; /* quota of each cluster */
     size_t log_events;      /* the log of a type keeps at least so many (memory permitting) */
     int64_t log_ms;         /* and what is younger than this */
-    uint64_t log_bytes;     /* but no more than this, old objects included */
+    uint64_t log_bytes;     /* but no more than this, old objects included; pins as much again */
     size_t pins;
     int64_t pin_ms; /* how long a pin lives after its last use */
 };
 
-struct hub_object { /* immutable; read it by the functions below */
+#define HUB_UID_BUF 37 /* a UUID as text, and a NUL */
+
+struct hub_object { /* immutable but for `version`; read it by the functions below */
     uint32_t refs;
     uint32_t label_set; /* number in the cache's table */
     uint64_t revision;  /* of the change that brought it */
@@ -49,16 +52,19 @@ struct hub_object { /* immutable; read it by the functions below */
     uint32_t packed_n;
     uint8_t dictionary;
     bool lossy;
-    uint8_t uid_n;
+    bool uuid;      /* the uid is kept as the 16 bytes that it stands for */
     uint8_t name_n; /* at most 253 */
     uint8_t ns_n;
+    uint8_t uid_n;
     uint8_t version_n;
-    uint8_t data[]; /* ns, name, uid, version, packed */
+    uint8_t version_cap;
+    uint8_t data[]; /* ns, name, uid, packed, version */
 };
 
 struct kr_bytes hub_object_ns(const struct hub_object *o);
 struct kr_bytes hub_object_name(const struct hub_object *o);
-struct kr_bytes hub_object_uid(const struct hub_object *o);
+/* Lives in the object, or in `buf`. */
+struct kr_bytes hub_object_uid(const struct hub_object *o, char buf[HUB_UID_BUF]);
 struct kr_bytes hub_object_version(const struct hub_object *o); /* at the edge */
 struct kr_bytes hub_object_packed(const struct hub_object *o);
 struct hub_object *hub_object_ref(struct hub_object *o);
@@ -69,7 +75,7 @@ struct hub_type { /* read it; one object for each type, it lives as long as the 
     struct kr_bytes group;
     struct kr_bytes version;
     struct kr_bytes resource;
-    uint64_t revision;        /* of its latest change */
+    uint64_t revision;        /* of its latest change; at first, the cache's at that time */
     size_t objects;           /* on all shelves */
     struct kr_list shelves;   /* hub_shelf.in_type, ordered by the cluster's name */
     struct kr_list listeners; /* hub_listener.link */
@@ -93,7 +99,6 @@ struct hub_shelf { /* read it; set the fields that are said to be the subscripti
     char origin_version[64]; /* the last progress */
     struct kr_buf columns;   /* columnDefinitions as the cluster sent them */
     uint64_t columns_changed;
-    struct hub_tree *tree;       /* belongs to shelf.c */
     struct hub_cluster_use *use; /* bytes of the cluster, over all its shelves */
 };
 
@@ -128,7 +133,7 @@ struct hub_shelf *hub_type_add_shelf(struct hub_type *t, struct kr_bytes cluster
 uint64_t hub_cache_cluster_bytes(const struct hub_cache *c, struct kr_bytes cluster);
 uint64_t hub_cache_bytes(const struct hub_cache *c);
 uint64_t hub_cache_now(const struct hub_cache *c); /* the revision of the latest change of all */
-/* The labels of a set, sorted. */
+/* The labels of a set, sorted. Valid until the next call but one, or the next put. */
 const struct kr_label *hub_cache_labels(const struct hub_cache *c, uint32_t label_set, size_t *n);
 
 /* ---- changes, by the subscription of that shelf only ---- */
@@ -141,7 +146,7 @@ bool hub_shelf_delete(struct hub_shelf *s, struct kr_bytes ns, struct kr_bytes n
 /* By hash of the key (kr_key_hash). */
 bool hub_shelf_delete_hash(struct hub_shelf *s, uint64_t key);
 /* All objects go, each with its event: the cluster has left, or nobody wants the type any more
- * (`quiet`: without events, the type has no readers). */
+ * (`quiet`: without events, the type has no readers; its log forgets all). */
 void hub_shelf_clear(struct hub_shelf *s, bool quiet);
 /* Clear, then takes the shelf out of its type and frees it. */
 void hub_shelf_remove(struct hub_shelf *s);
@@ -151,9 +156,8 @@ const struct hub_object *hub_shelf_get(struct hub_shelf *s, struct kr_bytes ns,
 /* Steps through a shelf in no order that matters, for digests: start with *pos zeroed; no change
  * may come between the steps. */
 struct hub_shelf_pos {
-    void *leaf;
+    size_t leaf;
     size_t at;
-    bool started;
 };
 const struct hub_object *hub_shelf_next(struct hub_shelf *s, struct hub_shelf_pos *pos);
 
@@ -180,9 +184,9 @@ struct hub_sight {
 
 struct hub_walk_query {
     struct hub_type *type;
-    const struct hub_pin *pin; /* NULL: the present content; then no change between the steps */
-    const struct hub_sight *sight;
-    struct kr_bytes ns;                     /* empty: all */
+    struct hub_pin *pin;           /* NULL: the present content; then no change between the steps */
+    const struct hub_sight *sight; /* NULL: sees all */
+    struct kr_bytes ns;            /* empty: all */
     const struct kr_label_selector *labels; /* may speak of kuberelay.io/cluster */
     struct kr_bytes after_ns;               /* start behind this key; all empty: at the start */
     struct kr_bytes after_name;
@@ -194,8 +198,9 @@ struct hub_walk_query {
 struct hub_walk;
 struct hub_walk *hub_walk_create(const struct hub_walk_query *q); /* copies texts; NULL: memory */
 void hub_walk_destroy(struct hub_walk *w);
-/* NULL: the end. The object is lent until the next step, or ref it. With a pin the walk survives
- * changes between its steps; the shelf may be gone by then (*cluster stays valid for the step). */
+/* NULL: the end (or its pin is broken: ask hub_pin_broken). The object is lent until the next step,
+ * or ref it. With a pin the walk survives changes between its steps; the shelf may be gone by then
+ * (*cluster stays valid for the step). */
 struct hub_object *hub_walk_next(struct hub_walk *w, const char **cluster);
 
 /* ---- the log: what happened, in order ---- */
@@ -214,9 +219,18 @@ struct hub_event { /* immutable but for `shown`; lives as long as the log keeps 
     /* The text of the event as watchers send it, made once by the first that needs it; freed with
      * the event. Slots are watchers.c's own. */
     struct hub_shown *shown[HUB_EVENT_FORMS];
+    /* The rest belongs to change_log.c. */
+    struct hub_event *next_dropped;
+    int64_t at_ms;
+    uint64_t weight; /* bytes that would not be there without the event */
+    uint32_t lent;   /* the turn in which it was lent last */
 };
 
-/* Text that several watchers send: counted. */
+struct hub_event *hub_event_ref(struct hub_event *e);
+void hub_event_unref(struct hub_cache *c, struct hub_event *e);
+
+/* Text that several watchers send: counted, by malloc. The log counts it among its bytes, and lets
+ * it go before the event itself when many events came after. */
 struct hub_shown {
     uint32_t refs;
     uint32_t n;
@@ -233,10 +247,11 @@ struct hub_place {
 /* KR_ENOENT: the log does not reach back that far. */
 int hub_place_at(struct hub_type *t, uint64_t revision, struct hub_place *out);
 void hub_place_at_end(struct hub_type *t, struct hub_place *out);
-/* 1: an event (lent until the loop turns); 0: no more now; KR_ENOENT: it fell off the log. */
+/* 1: an event (lent until the caller returns to the loop, or ref it); 0: no more now; KR_ENOENT: it
+ * fell off the log. */
 int hub_place_next(struct hub_place *p, struct hub_event **out);
 
-/* Called once after a turn in which events came. */
+/* Called once after a turn in which events came. Listeners may come and go in the call. */
 struct hub_listener {
     struct kr_list link;
     void (*on_events)(struct hub_listener *l);
