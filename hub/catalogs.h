@@ -12,9 +12,12 @@ struct hub_catalog; /* of one cluster */
 
 struct hub_catalogs *hub_catalogs_create(void);
 void hub_catalogs_destroy(struct hub_catalogs *cs);
-/* Takes one update of a cluster (copies); with `more` it is kept until the rest came. */
+/* Takes one update of a cluster (copies); with `more` it is kept until the rest came. Types whose
+ * names no path can have are left out. KR_EFULL (too many), KR_ENOMEM: the catalog is as before. */
 int hub_catalogs_update(struct hub_catalogs *cs, const char *cluster,
                         const struct kr_catalog_update *update);
+/* What came with `more` is forgotten: the call ended before the rest. */
+void hub_catalogs_interrupted(struct hub_catalogs *cs, const char *cluster);
 void hub_catalogs_remove(struct hub_catalogs *cs, const char *cluster);
 bool hub_catalogs_has(const struct hub_catalogs *cs, const char *cluster); /* it was told once */
 
