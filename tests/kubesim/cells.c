@@ -154,40 +154,56 @@ void sim_cells_binding(struct json_object *object, int64_t now, struct json_obje
     add_age(object, now, cells);
 }
 
-/* The word that stands for the pod's state: the container's reason wins over the phase. */
-static const char *pod_status(struct json_object *object, int64_t *ready, int64_t *restarts)
+struct pod_summary {
+    const char *word; /* the container's reason wins over the phase */
+    int64_t ready;
+    int64_t restarts;
+    int64_t last_restart_ms; /* -1: unknown */
+};
+
+static void add_container(struct pod_summary *p, struct json_object *one)
+{
+    const char *waiting = sim_json_str(one, "state.waiting.reason");
+    const char *ended = sim_json_str(one, "state.terminated.reason");
+    int64_t last = sim_time_parse(sim_json_str(one, "lastState.terminated.finishedAt"));
+
+    p->restarts += sim_json_int(one, "restartCount", 0);
+    p->ready += sim_json_bool(one, "ready");
+    if (last > p->last_restart_ms)
+        p->last_restart_ms = last;
+    if (waiting[0] != '\0')
+        p->word = waiting;
+    else if (ended[0] != '\0')
+        p->word = ended;
+}
+
+static struct pod_summary summarize_pod(struct json_object *object)
 {
     struct json_object *all = sim_json_at(object, "status.containerStatuses");
-    const char *word = sim_json_str(object, "status.phase");
     const char *reason = sim_json_str(object, "status.reason");
+    struct pod_summary p = {sim_json_str(object, "status.phase"), 0, 0, -1};
 
-    *ready = *restarts = 0;
     if (reason[0] != '\0')
-        word = reason;
-    for (size_t i = sim_json_len(all); i-- > 0;) {
-        struct json_object *one = json_object_array_get_idx(all, i);
-        const char *waiting = sim_json_str(one, "state.waiting.reason");
-        const char *ended = sim_json_str(one, "state.terminated.reason");
-
-        *restarts += sim_json_int(one, "restartCount", 0);
-        *ready += sim_json_bool(one, "ready");
-        if (waiting[0] != '\0')
-            word = waiting;
-        else if (ended[0] != '\0')
-            word = ended;
-    }
-    return sim_json_at(object, "metadata.deletionTimestamp") != NULL ? "Terminating" : word;
+        p.word = reason;
+    for (size_t i = sim_json_len(all); i-- > 0;)
+        add_container(&p, json_object_array_get_idx(all, i));
+    if (sim_json_at(object, "metadata.deletionTimestamp") != NULL)
+        p.word = "Terminating";
+    return p;
 }
 
 void sim_cells_pod(struct json_object *object, int64_t now, struct json_object *cells)
 {
-    int64_t ready, restarts;
-    const char *word = pod_status(object, &ready, &restarts);
-    char text[24];
+    struct pod_summary p = summarize_pod(object);
+    char text[64], ago[32];
 
-    add_ratio(cells, ready, (int64_t)sim_json_len(sim_json_at(object, "spec.containers")));
-    add_str(cells, word);
-    snprintf(text, sizeof text, "%lld", (long long)restarts);
+    add_ratio(cells, p.ready, (int64_t)sim_json_len(sim_json_at(object, "spec.containers")));
+    add_str(cells, p.word);
+    snprintf(text, sizeof text, "%lld", (long long)p.restarts);
+    if (p.restarts != 0 && p.last_restart_ms >= 0) {
+        sim_duration((now - p.last_restart_ms) / 1000, ago);
+        snprintf(text, sizeof text, "%lld (%s ago)", (long long)p.restarts, ago);
+    }
     add_str(cells, text);
     add_age(object, now, cells);
     add_or(cells, sim_json_str(object, "status.podIP"), "<none>");

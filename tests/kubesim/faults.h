@@ -13,7 +13,7 @@
  * then end "end"          "bytes": end the body cleanly behind so many bytes (at a line's end) GET
  * lists them with how often each was used, DELETE removes all. GET /kubesim/requests gives the last
  * requests with the identity that was seen. POST /kubesim/compact forgets the history (410 for
- * older versions). POST /kubesim/churn?n=N makes N changes at once. */
+ * older versions). POST /kubesim/churn makes changes, see README.md. */
 #ifndef SIM_FAULTS_H
 #define SIM_FAULTS_H
 

@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "heavy.h"
 #include "kinds.h"
-
-#define PODS_PER_DEPLOYMENT 5u
 
 static const char *const namespaces[] = {
     "default",   "kube-system", "shop",        "billing",
@@ -17,15 +16,6 @@ static const char *const namespaces[] = {
 static const char *const words[] = {"web",    "api",   "cart",  "auth",   "ledger",  "search",
                                     "mailer", "cache", "queue", "report", "gateway", "sensor"};
 #define WORDS (sizeof words / sizeof *words)
-
-struct workload { /* a deployment and what it owns */
-    uint32_t index;
-    uint32_t replicas;
-    const char *ns;
-    char name[64];
-    char rs[96];
-    char template_hash[16];
-};
 
 uint64_t sim_hash(uint64_t a, uint64_t b, uint64_t c)
 {
@@ -72,7 +62,7 @@ const char *sim_gen_namespace(size_t i)
 
 static uint32_t deployments(const struct sim_world *w)
 {
-    return (w->pods + PODS_PER_DEPLOYMENT - 1) / PODS_PER_DEPLOYMENT;
+    return (w->pods + SIM_PODS_PER_DEPLOYMENT - 1) / SIM_PODS_PER_DEPLOYMENT;
 }
 
 uint32_t sim_gen_count(const struct sim_world *w, int kind)
@@ -90,13 +80,15 @@ uint32_t sim_gen_count(const struct sim_world *w, int kind)
     }
 }
 
-static void workload_of(const struct sim_world *w, uint32_t d, struct workload *out)
+void sim_workload_of(const struct sim_world *w, uint32_t d, struct sim_workload *out)
 {
-    uint32_t first = d * PODS_PER_DEPLOYMENT;
+    uint32_t first = d * SIM_PODS_PER_DEPLOYMENT;
 
     out->index = d;
-    out->replicas = w->pods - first < PODS_PER_DEPLOYMENT ? w->pods - first : PODS_PER_DEPLOYMENT;
+    out->replicas =
+        w->pods - first < SIM_PODS_PER_DEPLOYMENT ? w->pods - first : SIM_PODS_PER_DEPLOYMENT;
     out->ns = namespaces[d % POPULATED];
+    out->word = words[d % WORDS];
     if (d < WORDS)
         snprintf(out->name, sizeof out->name, "%s", words[d]);
     else
@@ -105,7 +97,7 @@ static void workload_of(const struct sim_world *w, uint32_t d, struct workload *
     snprintf(out->rs, sizeof out->rs, "%s-%s", out->name, out->template_hash);
 }
 
-static void pod_name(const struct sim_world *w, const struct workload *d, struct sim_gen_id id,
+static void pod_name(const struct sim_world *w, const struct sim_workload *d, struct sim_gen_id id,
                      char out[128])
 {
     uint64_t hash = sim_hash(w->seed, id.index, 1000 + id.life);
@@ -113,25 +105,25 @@ static void pod_name(const struct sim_world *w, const struct workload *d, struct
 
     letters(hash, 4, tail);
     /* The last letter depends on the place in the set, so two pods never share a name. */
-    letters(id.index % PODS_PER_DEPLOYMENT * 5 + (hash >> 40) % 5, 1, last);
+    letters(id.index % SIM_PODS_PER_DEPLOYMENT * 5 + (hash >> 40) % 5, 1, last);
     snprintf(out, 128, "%s-%s%s", d->rs, tail, last);
 }
 
-static void node_name(uint32_t i, char out[32])
+void sim_node_name(uint32_t i, char out[32])
 {
     snprintf(out, 32, "node-%03u", i);
 }
 
 void sim_gen_key(const struct sim_world *w, int kind, struct sim_gen_id id, char out[SIM_KEY_MAX])
 {
-    struct workload d;
+    struct sim_workload d;
     char name[128];
 
     if (kind == SIM_KIND_NODE) {
-        node_name(id.index, out);
+        sim_node_name(id.index, out);
         return;
     }
-    workload_of(w, kind == SIM_KIND_POD ? id.index / PODS_PER_DEPLOYMENT : id.index, &d);
+    sim_workload_of(w, kind == SIM_KIND_POD ? id.index / SIM_PODS_PER_DEPLOYMENT : id.index, &d);
     if (kind == SIM_KIND_POD)
         pod_name(w, &d, id, name);
     else
@@ -139,13 +131,37 @@ void sim_gen_key(const struct sim_world *w, int kind, struct sim_gen_id id, char
     snprintf(out, SIM_KEY_MAX, "%s/%s", d.ns, name);
 }
 
-static int64_t born_ms(const struct sim_world *w, int kind, struct sim_gen_id id)
+int64_t sim_born_ms(const struct sim_world *w, int kind, struct sim_gen_id id)
 {
     uint64_t hash = sim_hash(w->seed, id.index, 50u + (unsigned)kind);
 
-    if (id.life != 0) /* replaced while the simulator runs: each life a minute after the last */
-        return w->born_wall_ms + (int64_t)id.life * 60000;
+    if (id.life != 0) /* replaced while the simulator runs */
+        return w->born_wall_ms + (int64_t)id.life * 1000;
     return w->born_wall_ms - (int64_t)(hash % (20u * 86400u)) * 1000 - 60000;
+}
+
+void sim_uid_of(const struct sim_world *w, int kind, struct sim_gen_id id, char out[40])
+{
+    sim_uuid(sim_hash(w->seed, id.index, (uint64_t)(kind + 1) << 20 | id.life), out);
+}
+
+void sim_pod_of(const struct sim_world *w, struct sim_gen_id id, struct sim_pod *out)
+{
+    uint32_t net = id.index + 2, nodes = w->nodes != 0 ? w->nodes : 1, node = id.index % nodes;
+
+    sim_workload_of(w, id.index / SIM_PODS_PER_DEPLOYMENT, &out->owner);
+    pod_name(w, &out->owner, id, out->name);
+    out->node[0] = '\0';
+    if (w->nodes != 0)
+        sim_node_name(node, out->node);
+    snprintf(out->ip, sizeof out->ip, "10.%u.%u.%u", 64 + net / 65536 % 128, net / 256 % 256,
+             net % 256);
+    snprintf(out->host_ip, sizeof out->host_ip, "10.0.%u.%u", node / 250 % 256, node % 250 + 1);
+    out->containers = w->heavy != NULL ? 1 + out->owner.index % SIM_CONTAINERS_MAX : 1;
+    out->ready = id.change % 2 == 0;
+    out->restarts = id.restarts + (w->heavy != NULL ? 0 : (unsigned)(id.change + 1) / 2);
+    out->born_ms = sim_born_ms(w, SIM_KIND_POD, id);
+    out->changed_ms = id.at_us != 0 ? id.at_us / 1000 : out->born_ms + 2000;
 }
 
 /* `"metadata":{` and what all kinds share; the caller goes on with a comma or closes it. */
@@ -154,8 +170,8 @@ static void render_meta(const struct sim_world *w, int kind, struct sim_gen_id i
 {
     char uid[40], when[32];
 
-    sim_uuid(sim_hash(w->seed, id.index, (uint64_t)(kind + 1) << 20 | id.life), uid);
-    sim_time(born_ms(w, kind, id), when);
+    sim_uid_of(w, kind, id, uid);
+    sim_time(sim_born_ms(w, kind, id), when);
     kr_buf_printf(out, "\"metadata\":{\"name\":\"%s\",", name);
     if (ns != NULL)
         kr_buf_printf(out, "\"namespace\":\"%s\",", ns);
@@ -184,7 +200,7 @@ static void render_managed(const char *manager, const char *api, const char *whe
                   manager, api, when, fields);
 }
 
-static void render_pod_spec(const struct workload *d, struct kr_buf *out)
+static void render_pod_spec(const struct sim_workload *d, struct kr_buf *out)
 {
     kr_buf_printf(out,
                   "\"containers\":[{\"name\":\"%s\",\"image\":\"registry.example/%s:1.%u.0\","
@@ -196,19 +212,15 @@ static void render_pod_spec(const struct workload *d, struct kr_buf *out)
                   "\"restartPolicy\":\"Always\",\"terminationGracePeriodSeconds\":30,"
                   "\"dnsPolicy\":\"ClusterFirst\",\"serviceAccountName\":\"default\","
                   "\"serviceAccount\":\"default\",",
-                  words[d->index % WORDS], words[d->index % WORDS], d->index % 7);
+                  d->word, d->word, d->index % 7);
 }
 
-static void render_pod_status(const struct sim_world *w, const struct workload *d,
-                              struct sim_gen_id id, const char *when, struct kr_buf *out)
+static void render_pod_status(const struct sim_pod *p, const char *when, struct kr_buf *out)
 {
-    bool ready = id.change % 2 == 0;
-    const char *bool_text = ready ? "True" : "False";
-    const char *name = words[d->index % WORDS];
+    const char *bool_text = p->ready ? "True" : "False";
     char changed[32];
-    uint32_t net = id.index + 2;
 
-    sim_time(born_ms(w, SIM_KIND_POD, id) + 2000 + (int64_t)id.change * 1000, changed);
+    sim_time(p->changed_ms, changed);
     kr_buf_printf(out, "\"status\":{\"phase\":\"Running\",\"conditions\":[");
     static const char *const types[] = {"Initialized", "Ready", "ContainersReady", "PodScheduled"};
     for (size_t i = 0; i < 4; i++)
@@ -218,13 +230,10 @@ static void render_pod_status(const struct sim_world *w, const struct workload *
                       i != 0 ? "," : "", types[i], i == 1 || i == 2 ? bool_text : "True",
                       i == 1 || i == 2 ? changed : when);
     kr_buf_printf(out,
-                  "],\"hostIP\":\"10.0.%u.%u\",\"podIP\":\"10.%u.%u.%u\",\"podIPs\":[{\"ip\":"
-                  "\"10.%u.%u.%u\"}],\"startTime\":\"%s\",\"containerStatuses\":[{\"name\":\"%s\",",
-                  id.index % (w->nodes != 0 ? w->nodes : 1) / 250,
-                  id.index % (w->nodes != 0 ? w->nodes : 1) % 250 + 1, 64 + net / 65536 % 128,
-                  net / 256 % 256, net % 256, 64 + net / 65536 % 128, net / 256 % 256, net % 256,
-                  when, name);
-    if (ready)
+                  "],\"hostIP\":\"%s\",\"podIP\":\"%s\",\"podIPs\":[{\"ip\":\"%s\"}],\"startTime\":"
+                  "\"%s\",\"containerStatuses\":[{\"name\":\"%s\",",
+                  p->host_ip, p->ip, p->ip, when, p->owner.word);
+    if (p->ready)
         kr_buf_printf(out, "\"state\":{\"running\":{\"startedAt\":\"%s\"}},", changed);
     else
         kr_buf_append_str(out,
@@ -234,65 +243,87 @@ static void render_pod_status(const struct sim_world *w, const struct workload *
                   "\"lastState\":{},\"ready\":%s,\"restartCount\":%u,\"image\":"
                   "\"registry.example/%s:1.%u.0\",\"imageID\":\"\",\"started\":%s}],"
                   "\"qosClass\":\"Burstable\"}",
-                  ready ? "true" : "false", (unsigned)(id.change + 1) / 2, name, d->index % 7,
-                  ready ? "true" : "false");
+                  p->ready ? "true" : "false", p->restarts, p->owner.word, p->owner.index % 7,
+                  p->ready ? "true" : "false");
+}
+
+/* Annotations that changes leave behind, each with a comma before it. */
+static void render_traces(struct sim_gen_id id, struct kr_buf *out)
+{
+    if (id.touches != 0)
+        kr_buf_printf(out, ",\"" SIM_TOUCHED "\":\"%u\"", id.touches);
+    if (id.at_us != 0)
+        kr_buf_printf(out, ",\"" SIM_CHANGED "\":\"%lld\"", (long long)id.at_us);
 }
 
 static void render_pod(const struct sim_world *w, struct sim_gen_id id, uint64_t rv,
                        struct kr_buf *out)
 {
-    struct workload d;
-    char name[128], when[32], node[32];
+    struct sim_pod p;
+    const struct sim_workload *d = &p.owner;
+    char when[32];
 
-    workload_of(w, id.index / PODS_PER_DEPLOYMENT, &d);
-    pod_name(w, &d, id, name);
-    sim_time(born_ms(w, SIM_KIND_POD, id), when);
+    sim_pod_of(w, id, &p);
+    sim_time(p.born_ms, when);
     kr_buf_append_str(out, "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",");
-    render_meta(w, SIM_KIND_POD, id, d.ns, name, rv, out);
+    render_meta(w, SIM_KIND_POD, id, d->ns, p.name, rv, out);
     kr_buf_printf(out,
                   ",\"generateName\":\"%s-\",\"generation\":1,\"labels\":{\"app\":\"%s\",\"pod-"
                   "template-hash\":"
-                  "\"%s\",\"tier\":\"%s\"},\"annotations\":{\"simulated-by\":\"kubesim\"}",
-                  d.rs, d.name, d.template_hash, d.index % 2 != 0 ? "backend" : "frontend");
-    render_owner(w, SIM_KIND_REPLICASET, d.index, "ReplicaSet", d.rs, out);
+                  "\"%s\",\"tier\":\"%s\"},\"annotations\":{\"simulated-by\":\"kubesim\"",
+                  d->rs, d->name, d->template_hash, d->index % 2 != 0 ? "backend" : "frontend");
+    render_traces(id, out);
+    kr_buf_append_str(out, "}");
+    render_owner(w, SIM_KIND_REPLICASET, d->index, "ReplicaSet", d->rs, out);
     render_managed("kube-controller-manager", "v1", when,
                    "{\"f:metadata\":{\"f:generateName\":{},\"f:labels\":{\".\":{},\"f:app\":{},"
                    "\"f:pod-template-hash\":{},\"f:tier\":{}}},\"f:spec\":{\"f:dnsPolicy\":{},"
                    "\"f:restartPolicy\":{},\"f:terminationGracePeriodSeconds\":{}}}",
                    out);
     kr_buf_append_str(out, ",\"spec\":{");
-    render_pod_spec(&d, out);
-    if (w->nodes != 0) {
-        node_name(id.index % w->nodes, node);
-        kr_buf_printf(out, "\"nodeName\":\"%s\",", node);
-    }
+    render_pod_spec(d, out);
+    if (p.node[0] != '\0')
+        kr_buf_printf(out, "\"nodeName\":\"%s\",", p.node);
     kr_buf_append_str(out, "\"securityContext\":{},\"schedulerName\":\"default-scheduler\","
                            "\"priority\":0,\"enableServiceLinks\":true,\"preemptionPolicy\":"
                            "\"PreemptLowerPriority\"},");
-    render_pod_status(w, &d, id, when, out);
+    render_pod_status(&p, when, out);
     kr_buf_append_str(out, "}");
 }
 
-static void render_node_conditions(const struct sim_world *w, struct sim_gen_id id,
-                                   const char *when, struct kr_buf *out)
+struct sim_condition sim_condition_of(const struct sim_world *w, size_t i, struct sim_gen_id id)
 {
-    static const struct {
-        const char *type, *status, *reason, *message;
-    } rows[] = {
-        {"MemoryPressure", "False", "KubeletHasSufficientMemory", "memory is sufficient"},
-        {"DiskPressure", "False", "KubeletHasNoDiskPressure", "disk is sufficient"},
-        {"PIDPressure", "False", "KubeletHasSufficientPID", "process ids are sufficient"},
-        {"Ready", "True", "KubeletReady", "the simulated kubelet is ready"},
+    static const struct sim_condition rows[SIM_CONDITIONS] = {
+        {"MemoryPressure", "False", "KubeletHasSufficientMemory", "memory is sufficient", 0},
+        {"DiskPressure", "False", "KubeletHasNoDiskPressure", "disk is sufficient", 0},
+        {"PIDPressure", "False", "KubeletHasSufficientPID", "process ids are sufficient", 0},
+        {"Ready", "True", "KubeletReady", "the simulated kubelet is ready", 0},
     };
-    char beat[32];
+    static const struct sim_condition pressure = {
+        "MemoryPressure", "True", "KubeletHasInsufficientMemory", "memory is insufficient", 0};
+    struct sim_condition c = i == 0 && id.restarts % 2 != 0 ? pressure : rows[i];
 
-    sim_time(w->born_wall_ms + (int64_t)id.change * 10000, beat);
-    for (size_t i = 0; i < 4; i++)
+    c.since_ms = sim_born_ms(w, SIM_KIND_NODE, id);
+    if (i == 0 && id.restarts != 0)
+        c.since_ms = w->born_wall_ms + (int64_t)id.restarts * 1000;
+    return c;
+}
+
+static void render_node_conditions(const struct sim_world *w, struct sim_gen_id id,
+                                   struct kr_buf *out)
+{
+    char beat[32], since[32];
+
+    sim_time(id.at_us != 0 ? id.at_us / 1000 : w->born_wall_ms, beat);
+    for (size_t i = 0; i < SIM_CONDITIONS; i++) {
+        struct sim_condition c = sim_condition_of(w, i, id);
+
+        sim_time(c.since_ms, since);
         kr_buf_printf(out,
                       "%s{\"type\":\"%s\",\"status\":\"%s\",\"lastHeartbeatTime\":\"%s\","
                       "\"lastTransitionTime\":\"%s\",\"reason\":\"%s\",\"message\":\"%s\"}",
-                      i != 0 ? "," : "", rows[i].type, rows[i].status, beat, when, rows[i].reason,
-                      rows[i].message);
+                      i != 0 ? "," : "", c.type, c.status, beat, since, c.reason, c.message);
+    }
 }
 
 static void render_node(const struct sim_world *w, struct sim_gen_id id, uint64_t rv,
@@ -301,8 +332,8 @@ static void render_node(const struct sim_world *w, struct sim_gen_id id, uint64_
     static const char *const resources[] = {"capacity", "allocatable"};
     char name[32], when[32], uid[40];
 
-    node_name(id.index, name);
-    sim_time(born_ms(w, SIM_KIND_NODE, id), when);
+    sim_node_name(id.index, name);
+    sim_time(sim_born_ms(w, SIM_KIND_NODE, id), when);
     sim_uuid(sim_hash(w->seed, id.index, 3), uid);
     kr_buf_append_str(out, "{\"kind\":\"Node\",\"apiVersion\":\"v1\",");
     render_meta(w, SIM_KIND_NODE, id, NULL, name, rv, out);
@@ -320,7 +351,7 @@ static void render_node(const struct sim_world *w, struct sim_gen_id id, uint64_
                       "\"16384000Ki\",\"pods\":\"110\"},",
                       resources[i], i == 0 ? "8" : "7900m");
     kr_buf_append_str(out, "\"conditions\":[");
-    render_node_conditions(w, id, when, out);
+    render_node_conditions(w, id, out);
     kr_buf_printf(out,
                   "],\"addresses\":[{\"type\":\"InternalIP\",\"address\":\"10.0.%u.%u\"},{\"type\":"
                   "\"Hostname\",\"address\":\"%s\"}],\"daemonEndpoints\":{\"kubeletEndpoint\":"
@@ -336,11 +367,11 @@ static void render_workload(const struct sim_world *w, int kind, struct sim_gen_
                             struct kr_buf *out)
 {
     bool rs = kind == SIM_KIND_REPLICASET;
-    struct workload d;
+    struct sim_workload d;
     char when[32];
 
-    workload_of(w, id.index, &d);
-    sim_time(born_ms(w, kind, id), when);
+    sim_workload_of(w, id.index, &d);
+    sim_time(sim_born_ms(w, kind, id), when);
     kr_buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"apps/v1\",",
                   rs ? "ReplicaSet" : "Deployment");
     render_meta(w, kind, id, d.ns, rs ? d.rs : d.name, rv, out);
@@ -376,6 +407,8 @@ int sim_gen_render(const struct sim_world *w, int kind, struct sim_gen_id id, ui
 
     if (rc != 0)
         return rc;
+    if (w->heavy != NULL && (kind == SIM_KIND_POD || kind == SIM_KIND_NODE))
+        return sim_heavy_render(w, kind, id, rv, out);
     if (kind == SIM_KIND_POD)
         render_pod(w, id, rv, out);
     else if (kind == SIM_KIND_NODE)

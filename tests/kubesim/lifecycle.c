@@ -112,21 +112,6 @@ void sim_lifecycle_written(struct sim_cluster *c, int kind, const char *key, str
     (void)sim_store_delete(c, kind, key, NULL);
 }
 
-/* ---- churn */
-
-void sim_lifecycle_churn(struct sim_cluster *c)
-{
-    struct sim_coll *pods = &c->colls[SIM_KIND_POD], *nodes = &c->colls[SIM_KIND_NODE];
-    uint64_t r = sim_random(c);
-
-    if (r % 10 == 0 && nodes->n != 0)
-        sim_store_touch(c, SIM_KIND_NODE, nodes->objs[(r >> 8) % nodes->n]);
-    else if (r % 50 == 1 && pods->n != 0)
-        sim_store_replace(c, SIM_KIND_POD, pods->objs[(r >> 8) % pods->n]);
-    else if (pods->n != 0)
-        sim_store_touch(c, SIM_KIND_POD, pods->objs[(r >> 8) % pods->n]);
-}
-
 /* ---- the first objects */
 
 __attribute__((format(printf, 4, 5))) static int put(struct sim_cluster *c, int kind,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lifecycle: what controllers and the kubelet would do, as far as a client waits for it: a pod
  * that is being deleted goes after a moment, so does a namespace with all it holds, and an object
- * that waits for the garbage collector; an object goes when its last finalizer went. Also churn,
- * and the first objects of a cluster. */
+ * that waits for the garbage collector; an object goes when its last finalizer went. Also the first
+ * objects of a cluster. */
 #ifndef SIM_LIFECYCLE_H
 #define SIM_LIFECYCLE_H
 
@@ -16,8 +16,6 @@ int sim_lifecycle_seed(struct sim_cluster *c);
 void sim_lifecycle_written(struct sim_cluster *c, int kind, const char *key, struct json_object *v);
 /* The object goes in SIM_FINISH_MS (with its content, if it is a namespace). */
 void sim_lifecycle_finish_later(struct sim_cluster *c, int kind, const char *key);
-/* One random change to a generated object. */
-void sim_lifecycle_churn(struct sim_cluster *c);
 /* Gives back what other parts keep in the cluster; then sim_cluster_destroy. */
 void sim_lifecycle_end(struct sim_cluster *c);
 

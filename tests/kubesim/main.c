@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/err.h"
+#include "heavy.h"
 #include "lifecycle.h"
 #include "server.h"
 
@@ -20,6 +21,9 @@ struct options {
     uint32_t pods;
     uint32_t nodes;
     uint32_t churn;
+    enum sim_mix mix;
+    uint32_t pod_bytes;
+    uint32_t node_bytes;
     uint32_t history;
     uint64_t seed;
     const char *pki;
@@ -35,6 +39,10 @@ static const char usage[] =
     "  --pods N            generated pods in each (20)\n"
     "  --nodes N           generated nodes in each (3)\n"
     "  --churn R           changes a second in each (0)\n"
+    "  --mix NAME          which ones: default, pods, readiness, restarts, replacements,\n"
+    "                      annotations, heartbeats\n"
+    "  --pod-bytes N       pods of about that size, 45 % of it managedFields (small ones)\n"
+    "  --node-bytes N      nodes of about that size (11264 with --pod-bytes)\n"
     "  --history N         events that each remembers (1000)\n"
     "  --seed S            what objects look like (1)\n"
     "  --pki DIR           certificates and kubeconfig-NAME files are written there\n";
@@ -66,6 +74,10 @@ static int parse_numbers(int opt, const char *text, struct options *o)
         o->churn = (uint32_t)n;
     else if (opt == 'h')
         o->history = (uint32_t)n;
+    else if (opt == 'b')
+        o->pod_bytes = (uint32_t)n;
+    else if (opt == 'B')
+        o->node_bytes = (uint32_t)n;
     else
         o->seed = n;
     return 0;
@@ -81,6 +93,9 @@ static int parse(int argc, char **argv, struct options *o)
         {"pods", required_argument, NULL, 'p'},
         {"nodes", required_argument, NULL, 'n'},
         {"churn", required_argument, NULL, 'r'},
+        {"mix", required_argument, NULL, 'm'},
+        {"pod-bytes", required_argument, NULL, 'b'},
+        {"node-bytes", required_argument, NULL, 'B'},
         {"history", required_argument, NULL, 'h'},
         {"seed", required_argument, NULL, 's'},
         {"pki", required_argument, NULL, 'P'},
@@ -101,6 +116,8 @@ static int parse(int argc, char **argv, struct options *o)
             o->names = optarg;
         else if (opt == 'P')
             o->pki = optarg;
+        else if (opt == 'm')
+            rc = sim_mix_parse(optarg, &o->mix) ? 0 : fail("--mix: there is no such mix");
         else
             rc = parse_numbers(opt, optarg, o);
     }
@@ -126,10 +143,19 @@ static void name_of(const struct options *o, uint32_t i, char out[64])
         snprintf(out, 64, "c%u", i + 1);
 }
 
-static int add_cluster(struct sim_server *server, struct kr_loop *loop, const struct options *o,
-                       const struct sim_pki *pki, uint32_t i, struct kr_note *why)
+struct program {
+    const struct options *o;
+    struct kr_loop *loop;
+    struct sim_pki pki;
+    struct sim_server *server;
+    struct sim_heavy *heavy;
+    struct sim_fleet fleet;
+};
+
+static int add_cluster(struct program *p, uint32_t i, struct kr_note *why)
 {
-    struct kr_sched *sched = kr_loop_sched(loop);
+    struct kr_sched *sched = kr_loop_sched(p->loop);
+    const struct options *o = p->o;
     char name[64], address[KR_ADDR_TEXT + 16], path[4200];
     struct kr_hostport at = o->listen;
     struct sim_cluster *c;
@@ -137,16 +163,17 @@ static int add_cluster(struct sim_server *server, struct kr_loop *loop, const st
 
     name_of(o, i, name);
     c = sim_cluster_create(&(struct sim_cluster_config){
-        .world = {name, o->seed + i, o->pods, o->nodes, sched->now_wall_ms},
+        .world = {name, o->seed + i, o->pods, o->nodes, sched->now_wall_ms, p->heavy},
         .sched = sched,
         .history = o->history});
     if (c == NULL || sim_lifecycle_seed(c) != 0)
         return kr_note_set(why, KR_ENOMEM, "no memory for cluster %s", name);
+    c->real_time = true;
     if (at.port != 0)
         at.port = (uint16_t)(at.port + i);
-    rc = sim_server_add(server, c, &at, address, why);
+    rc = sim_server_add(p->server, c, &at, address, why);
     if (rc == 0)
-        rc = sim_pki_kubeconfig(pki, name, address, path, why);
+        rc = sim_pki_kubeconfig(&p->pki, name, address, path, why);
     if (rc == 0)
         printf("event=listening cluster=%s address=%s kubeconfig=%s\n", name, address, path);
     return rc;
@@ -158,26 +185,44 @@ static void on_signal(void *owner, int signum)
     kr_loop_stop(owner);
 }
 
+static void serve(struct program *p)
+{
+    printf("event=ready clusters=%u\n", p->o->clusters);
+    (void)kr_loop_on_signal(p->loop, SIGTERM, on_signal, p->loop);
+    (void)kr_loop_on_signal(p->loop, SIGINT, on_signal, p->loop);
+    sim_fleet_pace(&p->fleet, p->o->churn, p->o->mix);
+    kr_loop_run(p->loop);
+}
+
+static int make_heavy(struct program *p)
+{
+    if (p->o->pod_bytes == 0 && p->o->node_bytes == 0)
+        return 0;
+    p->heavy = sim_heavy_create(p->o->pod_bytes, p->o->node_bytes != 0 ? p->o->node_bytes : 11264);
+    return p->heavy != NULL ? 0 : KR_ENOMEM;
+}
+
 static int run(const struct options *o, struct kr_loop *loop, struct kr_note *why)
 {
-    struct sim_pki pki;
-    struct sim_server *server = NULL;
-    int rc = sim_pki_create(&pki, o->pki, why);
+    struct program p = {.o = o, .loop = loop};
+    int rc;
 
+    sim_fleet_init(&p.fleet, kr_loop_sched(loop));
+    rc = sim_pki_create(&p.pki, o->pki, why);
+    if (rc == 0)
+        rc = make_heavy(&p);
     if (rc == 0) {
-        server = sim_server_create(&(struct sim_server_config){loop, &pki, o->churn}, why);
-        rc = server != NULL ? 0 : KR_ENOMEM;
+        p.server = sim_server_create(&(struct sim_server_config){loop, &p.pki, &p.fleet}, why);
+        rc = p.server != NULL ? 0 : KR_ENOMEM;
     }
     for (uint32_t i = 0; rc == 0 && i < o->clusters; i++)
-        rc = add_cluster(server, loop, o, &pki, i, why);
-    if (rc == 0) {
-        printf("event=ready clusters=%u\n", o->clusters);
-        (void)kr_loop_on_signal(loop, SIGTERM, on_signal, loop);
-        (void)kr_loop_on_signal(loop, SIGINT, on_signal, loop);
-        kr_loop_run(loop);
-    }
-    sim_server_destroy(server);
-    sim_pki_destroy(&pki);
+        rc = add_cluster(&p, i, why);
+    if (rc == 0)
+        serve(&p);
+    sim_server_destroy(p.server);
+    sim_heavy_destroy(p.heavy);
+    sim_fleet_deinit(&p.fleet);
+    sim_pki_destroy(&p.pki);
     return rc;
 }
 

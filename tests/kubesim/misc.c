@@ -4,9 +4,10 @@
 #include <stdio.h>
 
 #include "api.h"
+#include "base/assert.h"
 #include "base/err.h"
+#include "churn.h"
 #include "faults.h"
-#include "lifecycle.h"
 
 static void answer_text(struct sim_call *call, const char *text)
 {
@@ -75,6 +76,32 @@ static void handle_faults(struct sim_call *call)
     sim_faults_list(call->c, &call->out->body);
 }
 
+/* n=N changes at once, here or (all) in every cluster; rate=R: from now on, in every cluster. */
+static void handle_churn(struct sim_call *call)
+{
+    int64_t n = sim_param_int(&call->q, "n", 1), rate = sim_param_int(&call->q, "rate", -1);
+    struct sim_fleet *fleet = call->c->fleet;
+    enum sim_mix mix;
+
+    if (!sim_mix_parse(sim_param_or(&call->q, "mix", "default"), &mix)) {
+        sim_fail_bad_request(call->out, "there is no such mix");
+        return;
+    }
+    if (rate >= 0 && fleet != NULL) {
+        sim_fleet_pace(fleet, (uint32_t)(rate < 1000000 ? rate : 1000000), mix);
+    } else if (sim_param_true(&call->q, "all") && fleet != NULL) {
+        KR_LIST_FOREACH(node, &fleet->clusters)
+        {
+            for (int64_t i = 0; i < n && i < 1000000; i++)
+                sim_churn(KR_CONTAINER_OF(node, struct sim_cluster, in_fleet), mix);
+        }
+    } else {
+        for (int64_t i = 0; i < n && i < 1000000; i++)
+            sim_churn(call->c, mix);
+    }
+    answer_text(call, "ok");
+}
+
 static void handle_own(struct sim_call *call, struct kr_bytes what)
 {
     if (kr_bytes_is(what, "faults")) {
@@ -87,11 +114,7 @@ static void handle_own(struct sim_call *call, struct kr_bytes what)
         sim_store_compact(call->c);
         answer_text(call, "ok");
     } else if (kr_bytes_is(what, "churn")) {
-        int64_t n = sim_param_int(&call->q, "n", 1);
-
-        for (int64_t i = 0; i < n && i < 1000000; i++)
-            sim_lifecycle_churn(call->c);
-        answer_text(call, "ok");
+        handle_churn(call);
     } else {
         sim_fail_no_path(call->out);
     }

@@ -14,16 +14,13 @@
 #include "net/tls_pipe.h"
 #include "turn.h"
 
-#define CHURN_TICK_MS 20
-
 struct sim_server {
     struct kr_loop *loop;
     struct kr_tls_io *io;
     struct kr_tls_context *tls;
     struct kr_h2_shared h2;
     const char *token;
-    uint32_t churn;
-    struct kr_timer churn_timer;
+    struct sim_fleet *fleet;
     struct kr_list ports; /* port.link */
 };
 
@@ -32,7 +29,6 @@ struct port {            /* a cluster and where it listens */
     struct sim_server *server;
     struct sim_cluster *cluster;
     struct kr_listener *listener;
-    uint32_t churn_debt; /* thousandths of a change */
 };
 
 struct session { /* a connection, from its first byte to its end */
@@ -136,23 +132,6 @@ static void on_accept(void *owner, int fd, const char *peer)
         free(s);
 }
 
-/* ---- churn */
-
-static void on_churn(struct kr_timer *t)
-{
-    struct sim_server *s = KR_CONTAINER_OF(t, struct sim_server, churn_timer);
-
-    KR_LIST_FOREACH(node, &s->ports)
-    {
-        struct port *p = KR_CONTAINER_OF(node, struct port, link);
-
-        p->churn_debt += s->churn * CHURN_TICK_MS;
-        for (; p->churn_debt >= 1000; p->churn_debt -= 1000)
-            sim_lifecycle_churn(p->cluster);
-    }
-    (void)kr_timer_start(kr_loop_sched(s->loop), t, CHURN_TICK_MS);
-}
-
 /* ---- life */
 
 static int make_tls(struct sim_server *s, const struct sim_pki *pki, struct kr_note *why)
@@ -182,18 +161,15 @@ struct sim_server *sim_server_create(const struct sim_server_config *cfg, struct
     if (s == NULL)
         return NULL;
     s->loop = cfg->loop;
-    s->churn = cfg->churn;
+    s->fleet = cfg->fleet;
     s->token = cfg->pki->token;
     kr_list_init(&s->ports);
-    kr_timer_init(&s->churn_timer, on_churn);
     s->io = kr_tls_io_create(s->loop);
     if (kr_h2_shared_init(&s->h2, 64 << 20) != 0 || s->io == NULL ||
         make_tls(s, cfg->pki, why) != 0) {
         sim_server_destroy(s);
         return NULL;
     }
-    if (s->churn != 0)
-        (void)kr_timer_start(kr_loop_sched(s->loop), &s->churn_timer, CHURN_TICK_MS);
     return s;
 }
 
@@ -223,6 +199,7 @@ int sim_server_add(struct sim_server *s, struct sim_cluster *c, const struct kr_
     }
     snprintf(address, KR_ADDR_TEXT + 16, "%s", kr_listener_text(p->listener));
     kr_list_append(&s->ports, &p->link);
+    sim_fleet_add(s->fleet, c);
     return 0;
 }
 
@@ -232,7 +209,6 @@ void sim_server_destroy(struct sim_server *s)
 
     if (s == NULL)
         return;
-    kr_timer_stop(kr_loop_sched(s->loop), &s->churn_timer);
     KR_LIST_FOREACH(each, &s->ports)
     {
         kr_listener_destroy(KR_CONTAINER_OF(each, struct port, link)->listener);

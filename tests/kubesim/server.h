@@ -5,17 +5,17 @@
 #ifndef SIM_SERVER_H
 #define SIM_SERVER_H
 
+#include "churn.h"
 #include "net/addr.h"
 #include "net/loop.h"
 #include "pki.h"
-#include "store.h"
 
 struct sim_server;
 
 struct sim_server_config {
     struct kr_loop *loop;
     const struct sim_pki *pki;
-    uint32_t churn; /* changes a second and cluster */
+    struct sim_fleet *fleet; /* borrowed; the clusters are put into it */
 };
 
 struct sim_server *sim_server_create(const struct sim_server_config *cfg, struct kr_note *why);

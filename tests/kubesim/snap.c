@@ -5,9 +5,13 @@
 #include "base/err.h"
 #include "store.h"
 
+/* By key; what was added first is first. */
 static int compare_items(const void *a, const void *b)
 {
-    return strcmp(((const struct sim_snap_item *)a)->key, ((const struct sim_snap_item *)b)->key);
+    const struct sim_snap_item *x = a, *y = b;
+    int order = strcmp(x->key, y->key);
+
+    return order != 0 ? order : x->place < y->place ? -1 : 1;
 }
 
 static int add(struct sim_snap *s, const char *key, struct sim_rev rev)
@@ -24,6 +28,7 @@ static int add(struct sim_snap *s, const char *key, struct sim_rev rev)
     s->items[s->n].key = strdup(key);
     if (s->items[s->n].key == NULL)
         return KR_ENOMEM;
+    s->items[s->n].place = s->n;
     s->items[s->n++].rev = sim_rev_ref(rev);
     return 0;
 }
@@ -55,13 +60,9 @@ static int changed_since(const struct sim_cluster *c, int kind, const char *pref
             return KR_ENOMEM;
     if (out->n == 0)
         return 0;
-    /* One entry a key: stable order matters, so mark later ones by their place. */
-    for (size_t i = 0; i < out->n; i++) {
-        bool seen = false;
-
-        for (size_t j = 0; j < kept && !seen; j++)
-            seen = strcmp(out->items[j].key, out->items[i].key) == 0;
-        if (seen) {
+    qsort(out->items, out->n, sizeof *out->items, compare_items);
+    for (size_t i = 0; i < out->n; i++) { /* one entry a key */
+        if (kept != 0 && strcmp(out->items[kept - 1].key, out->items[i].key) == 0) {
             sim_rev_unref(&out->items[i].rev);
             free(out->items[i].key);
         } else {
@@ -69,7 +70,6 @@ static int changed_since(const struct sim_cluster *c, int kind, const char *pref
         }
     }
     out->n = kept;
-    qsort(out->items, out->n, sizeof *out->items, compare_items);
     return 0;
 }
 

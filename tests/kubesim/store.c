@@ -292,20 +292,21 @@ int sim_store_delete(struct sim_cluster *c, int kind, const char *key, struct si
     return 0;
 }
 
-void sim_store_touch(struct sim_cluster *c, int kind, struct sim_obj *o)
+void sim_store_change(struct sim_cluster *c, int kind, struct sim_obj *o, struct sim_gen_id now)
 {
     struct sim_rev prev = o->rev;
 
     if (prev.blob != NULL)
         return;
     o->rev.rv = ++c->rv;
-    o->rev.gen.change = (prev.gen.change + 1) & 0xfffffu;
+    o->rev.gen = now;
     publish(c, kind, SIM_MODIFIED, o->key, o->rev, prev);
 }
 
-void sim_store_replace(struct sim_cluster *c, int kind, struct sim_obj *o)
+void sim_store_replace(struct sim_cluster *c, int kind, struct sim_obj *o, int64_t at_us)
 {
-    struct sim_gen_id id = {.index = o->rev.gen.index, .life = (o->rev.gen.life + 1) & 0xfffu};
+    struct sim_gen_id id = {
+        .index = o->rev.gen.index, .life = (uint16_t)(o->rev.gen.life + 1), .at_us = at_us};
     char key[SIM_KEY_MAX];
 
     if (o->rev.blob != NULL || sim_store_delete(c, kind, o->key, NULL) != 0)
@@ -336,6 +337,7 @@ struct sim_cluster *sim_cluster_create(const struct sim_cluster_config *cfg)
     kr_list_init(&c->dues);
     kr_list_init(&c->faults);
     kr_list_init(&c->seen);
+    kr_list_init(&c->in_fleet);
     c->colls = calloc(sim_kind_count, sizeof *c->colls);
     c->ring = calloc(c->ring_cap, sizeof *c->ring);
     for (int kind = 0; c->colls != NULL && kind < (int)sim_kind_count; kind++)
@@ -362,6 +364,7 @@ void sim_cluster_destroy(struct sim_cluster *c)
         }
         free(c->colls[kind].objs);
     }
+    kr_list_remove(&c->in_fleet);
     free(c->colls);
     free(c->ring);
     free(c);

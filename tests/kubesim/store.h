@@ -79,7 +79,11 @@ struct sim_cluster {
     struct kr_list faults; /* sim_fault.link, see faults.h */
     struct kr_list seen;   /* sim_seen.link, see faults.h */
     size_t seen_n;
-    uint64_t random; /* state of sim_random */
+    uint64_t random;         /* state of sim_random */
+    struct sim_fleet *fleet; /* all clusters of the process; NULL: it is alone. See churn.h */
+    struct kr_list in_fleet; /* sim_fleet.clusters */
+    uint32_t churn_debt;     /* thousandths of a change */
+    bool real_time;          /* times of changes are the clock's, to the microsecond */
     uint64_t requests;
     uint64_t watches;
 };
@@ -95,10 +99,10 @@ size_t sim_store_lower(const struct sim_cluster *c, int kind, const char *key);
 int sim_store_put(struct sim_cluster *c, int kind, const char *key, struct json_object *v);
 /* The object must exist. If `out` is not NULL it gets the last state, with the new version. */
 int sim_store_delete(struct sim_cluster *c, int kind, const char *key, struct sim_rev *out);
-/* One more change of a generated object; nothing for one that has been written to. */
-void sim_store_touch(struct sim_cluster *c, int kind, struct sim_obj *o);
-/* Replaces a generated object by its next life (new name, new uid). */
-void sim_store_replace(struct sim_cluster *c, int kind, struct sim_obj *o);
+/* The next state of a generated object; nothing for one that has been written to. */
+void sim_store_change(struct sim_cluster *c, int kind, struct sim_obj *o, struct sim_gen_id now);
+/* Replaces a generated object by its next life (new name, new uid), begun at at_us. */
+void sim_store_replace(struct sim_cluster *c, int kind, struct sim_obj *o, int64_t at_us);
 /* Forgets the history: every older version is too old from now on. */
 void sim_store_compact(struct sim_cluster *c);
 
@@ -117,6 +121,7 @@ struct sim_snap { /* what existed at a version, in key order */
     struct sim_snap_item {
         struct sim_rev rev;
         char *key;
+        size_t place; /* for snap.c */
     } * items;
     size_t n;
     size_t cap;

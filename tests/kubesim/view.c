@@ -165,17 +165,66 @@ static int print_row(const struct sim_viewer *v, struct json_object *object, str
     return rc;
 }
 
-static int print_table(const struct sim_viewer *v, struct json_object *object, bool columns,
-                       struct kr_buf *out)
+/* Whether the row of a generated object needs no tree: with the whole object or none. */
+static bool is_plain_row(const struct sim_viewer *v, const struct sim_rev *rev)
+{
+    return v->view == SIM_VIEW_TABLE && rev->blob == NULL && v->include != SIM_INCLUDE_METADATA;
+}
+
+/* False: nothing was appended, take the way over the tree. */
+static bool print_plain_row(const struct sim_viewer *v, const struct sim_rev *rev,
+                            struct kr_buf *out, int *rc)
+{
+    size_t start = out->n;
+
+    kr_buf_append_str(out, "{\"cells\":");
+    if (!sim_gen_cells(&v->c->world, v->kind, rev->gen, v->c->sched->now_wall_ms, out)) {
+        out->n = start;
+        return false;
+    }
+    kr_buf_append_str(out, ",\"object\":");
+    *rc = v->include == SIM_INCLUDE_NONE ? kr_buf_append_str(out, "null")
+                                         : sim_rev_text(v->c, v->kind, rev, out);
+    kr_buf_append_str(out, "}");
+    return true;
+}
+
+static int open_table(const struct sim_viewer *v, const char *rv, bool columns, struct kr_buf *out)
 {
     int rc = kr_buf_printf(out,
                            "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{"
                            "\"resourceVersion\":\"%s\"},\"columnDefinitions\":",
-                           sim_json_str(object, "metadata.resourceVersion"));
+                           rv);
 
     if (rc == 0)
         rc = columns ? sim_table_columns(v->kind, out) : kr_buf_append_str(out, "null");
     kr_buf_append_str(out, ",\"rows\":[");
+    return rc;
+}
+
+bool sim_view_plain_event(const struct sim_viewer *v, const struct sim_rev *rev, bool columns,
+                          struct kr_buf *out, int *rc)
+{
+    size_t start = out->n;
+    char text[24];
+
+    if (!is_plain_row(v, rev))
+        return false;
+    snprintf(text, sizeof text, "%llu", (unsigned long long)rev->rv);
+    *rc = open_table(v, text, columns, out);
+    if (*rc == 0 && !print_plain_row(v, rev, out, rc)) {
+        out->n = start;
+        return false;
+    }
+    kr_buf_append_str(out, "]}");
+    return true;
+}
+
+static int print_table(const struct sim_viewer *v, struct json_object *object, bool columns,
+                       struct kr_buf *out)
+{
+    int rc = open_table(v, sim_json_str(object, "metadata.resourceVersion"), columns, out);
+
     if (rc == 0)
         rc = print_row(v, object, out);
     kr_buf_append_str(out, "]}");
@@ -246,10 +295,12 @@ static int print_item(const struct sim_viewer *v, const struct sim_rev *rev, str
 int sim_view_list_item(const struct sim_viewer *v, const struct sim_rev *rev, struct kr_buf *out)
 {
     struct json_object *object;
-    int rc;
+    int rc = 0;
 
     if (v->view == SIM_VIEW_OBJECT)
         return print_item(v, rev, out);
+    if (is_plain_row(v, rev) && print_plain_row(v, rev, out, &rc))
+        return rc;
     object = sim_rev_tree(v->c, v->kind, rev);
     if (object == NULL)
         return KR_ENOMEM;

@@ -21,6 +21,10 @@ int sim_view_one(const struct sim_viewer *v, struct json_object *object, struct 
 /* The object inside a watch event; `columns`: the first of its stream. */
 int sim_view_event(const struct sim_viewer *v, struct json_object *object, bool columns,
                    struct kr_buf *out);
+/* The same from the store's own text, where that can be (rows of generated objects). False: nothing
+ * was appended, it cannot. */
+bool sim_view_plain_event(const struct sim_viewer *v, const struct sim_rev *rev, bool columns,
+                          struct kr_buf *out, int *rc);
 /* The pieces of a list: open, items (the caller puts commas between them), close. */
 int sim_view_list_open(const struct sim_viewer *v, const char *metadata, struct kr_buf *out);
 int sim_view_list_item(const struct sim_viewer *v, const struct sim_rev *rev, struct kr_buf *out);

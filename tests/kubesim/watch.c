@@ -49,15 +49,22 @@ static int print_tree(struct watch *w, const char *type, struct json_object *v, 
 static int print_rev(struct watch *w, enum sim_event_type type, const struct sim_rev *rev,
                      struct kr_buf *out)
 {
+    size_t start = out->n;
     struct json_object *v;
-    int rc;
+    int rc = 0;
 
+    kr_buf_printf(out, "{\"type\":\"%s\",\"object\":", type_names[type]);
     if (w->viewer.view == SIM_VIEW_OBJECT) { /* text as it is stored */
-        kr_buf_printf(out, "{\"type\":\"%s\",\"object\":", type_names[type]);
         rc = sim_rev_text(w->c, w->viewer.kind, rev, out);
         kr_buf_append_str(out, "}\n");
         return rc;
     }
+    if (sim_view_plain_event(&w->viewer, rev, w->columns, out, &rc)) {
+        w->columns = false;
+        kr_buf_append_str(out, "}\n");
+        return rc;
+    }
+    out->n = start;
     v = sim_rev_tree(w->c, w->viewer.kind, rev);
     if (v == NULL)
         return KR_ENOMEM;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lifecycle.h"
+#include "churn.h"
 
 #define MAPS "/api/v1/namespaces/default/configmaps"
 #define JSON "application/json"
@@ -43,7 +43,7 @@ static void test_list_in_pages_when_things_change_keeps_its_version(void **state
         snprintf(token, sizeof token, "%s", str(f, "metadata.continue"));
         assert_string_not_equal(token, "");
         for (int i = 0; i < 20; i++) /* also deletes and makes pods */
-            sim_lifecycle_churn(f->c);
+            sim_churn(f->c, SIM_MIX_DEFAULT);
         snprintf(target, sizeof target, "/api/v1/pods?limit=15&continue=%s", token);
         assert_int_equal(get(f, target), 200);
         assert_string_equal(str(f, "metadata.resourceVersion"), version);
@@ -60,7 +60,7 @@ static void test_list_with_an_old_token_when_compacted_is_410_with_a_way_on(void
 
     assert_int_equal(get(f, "/api/v1/pods?limit=30"), 200);
     snprintf(target, sizeof target, "/api/v1/pods?continue=%s", str(f, "metadata.continue"));
-    sim_lifecycle_churn(f->c);
+    sim_churn(f->c, SIM_MIX_DEFAULT);
     sim_store_compact(f->c);
     assert_int_equal(get(f, target), 410);
     assert_string_equal(str(f, "reason"), "Expired");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "churn.h"
 #include "faults.h"
 #include "lifecycle.h"
 
@@ -115,7 +116,7 @@ static void test_watch_that_cannot_keep_up_ends_without_an_error(void **state)
     snprintf(query, sizeof query, "resourceVersion=%llu", (unsigned long long)f->c->rv);
     open_watch(f, query);
     for (int i = 0; i < 200; i++) /* more than the history of 100 */
-        sim_lifecycle_churn(f->c);
+        sim_churn(f->c, SIM_MIX_DEFAULT);
     f->out.body.n = 0;
     assert_int_equal(f->out.source->ops->fill(f->out.source, &f->out.body), SIM_FILL_END);
     assert_int_equal(f->out.body.n, 0);
