@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/json_frame.h"
+
+#include "kube/json_block.h"
+#include "kube/json_scan.h"
+
+/* The bytes behind an odd number of backslashes. A run that starts at an even place and ends (its
+ * first byte behind) at an odd one is odd, and the other way round; adding the start of a run to
+ * the run carries to its end. */
+KR_BLOCK_INLINE uint64_t escaped_bytes(uint64_t backslashes, uint64_t *carry)
+{
+    const uint64_t even = 0x5555555555555555;
+    uint64_t runs = backslashes & ~*carry; /* one that is escaped itself escapes nothing */
+    uint64_t starts = runs & ~(runs << 1);
+    uint64_t from_even;
+    uint64_t from_odd;
+    uint64_t escaped = *carry;
+
+    if (backslashes == 0) {
+        *carry = 0;
+        return escaped;
+    }
+    from_even = runs + (starts & even);
+    *carry = __builtin_add_overflow(runs, starts & ~even, &from_odd) ? 1 : 0;
+    return escaped | (from_even & ~runs & ~even) | (from_odd & ~runs & even);
+}
+
+/* Whether one of the brackets of a block goes too deep. */
+static bool goes_deep(uint64_t depth, uint64_t opens, uint64_t closes)
+{
+    for (uint64_t all = opens | closes; all != 0; all &= all - 1) {
+        depth += (opens & all & -all) != 0 ? 1 : (uint64_t)-1;
+        if (depth == 0 || depth > KR_SCAN_DEPTH_MAX)
+            return depth != 0; /* what lies behind the end of the value does not count */
+    }
+    return false;
+}
+
+/* The place behind the bracket that closes the value, or 0 if none of these does. */
+KR_BLOCK_INLINE unsigned closing(uint64_t depth, uint64_t opens, uint64_t closes)
+{
+    for (; closes != 0; closes &= closes - 1) {
+        uint64_t before = (closes & -closes) - 1;
+
+        if (depth + (uint64_t)__builtin_popcountll(opens & before) == 1)
+            return (unsigned)__builtin_ctzll(closes) + 1;
+        depth--;
+    }
+    return 0;
+}
+
+/* One block: the place behind the end of the value, or 0. */
+KR_BLOCK_INLINE unsigned step(struct kr_frame *f, struct kr_block b, uint64_t parity)
+{
+    uint64_t in_string = parity ^ f->in_string;
+    uint64_t opens = b.opens & ~in_string;
+    uint64_t closes = b.closes & ~in_string;
+    uint64_t opened = (uint64_t)__builtin_popcountll(opens);
+    uint64_t closed = (uint64_t)__builtin_popcountll(closes);
+
+    if (f->depth + opened > KR_SCAN_DEPTH_MAX && !f->deep)
+        f->deep = goes_deep(f->depth, opens, closes);
+    if (closed >= f->depth) {
+        unsigned end = closing(f->depth, opens, closes);
+
+        if (end != 0)
+            return end;
+    }
+    f->depth += opened - closed;
+    f->in_string = (uint64_t)0 - (in_string >> 63);
+    return 0;
+}
+
+typedef struct kr_block read_block(const uint8_t *p);
+typedef uint64_t read_parity(uint64_t quotes);
+
+/* A bracketed value, by the instructions given. */
+KR_BLOCK_INLINE size_t feed(struct kr_frame *f, struct kr_bytes in, read_block *block,
+                            read_parity *parity)
+{
+    size_t at = 0;
+
+    while (at < in.n) {
+        uint8_t padded[KR_BLOCK];
+        const uint8_t *p = in.p + at;
+        size_t n = in.n - at;
+        uint64_t escaped;
+        struct kr_block b;
+        unsigned end;
+
+        if (n < KR_BLOCK) {
+            memset(padded, 0, sizeof padded);
+            memcpy(padded, p, n);
+            p = padded;
+        } else {
+            n = KR_BLOCK;
+        }
+        b = block(p);
+        escaped = escaped_bytes(b.backslashes, &f->escaped);
+        if (n < KR_BLOCK)
+            f->escaped = escaped >> n & 1;
+        end = step(f, b, parity(b.quotes & ~escaped));
+        if (end != 0) {
+            f->done = true;
+            return at + end;
+        }
+        at += n;
+    }
+    return at;
+}
+
+static size_t feed_plain(struct kr_frame *f, struct kr_bytes in)
+{
+    return feed(f, in, kr_block_plain, kr_parity_plain);
+}
+
+#if defined(KR_BLOCK_X86)
+static size_t feed_sse2(struct kr_frame *f, struct kr_bytes in)
+{
+    return feed(f, in, kr_block_sse2, kr_parity_plain);
+}
+
+KR_BLOCK_AVX2 static size_t feed_avx2(struct kr_frame *f, struct kr_bytes in)
+{
+    return feed(f, in, kr_block_avx2, kr_parity_avx2);
+}
+#endif
+
+bool kr_frame_has(enum kr_frame_way way)
+{
+#if defined(KR_BLOCK_X86)
+    if (way == KR_FRAME_AVX2)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+               __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("pclmul");
+    return way < KR_FRAME_AVX2;
+#else
+    return way == KR_FRAME_PLAIN;
+#endif
+}
+
+enum kr_frame_way kr_frame_best(void)
+{
+    if (kr_frame_has(KR_FRAME_AVX2))
+        return KR_FRAME_AVX2;
+    return kr_frame_has(KR_FRAME_SSE2) ? KR_FRAME_SSE2 : KR_FRAME_PLAIN;
+}
+
+static size_t feed_brackets(struct kr_frame *f, struct kr_bytes in)
+{
+#if defined(KR_BLOCK_X86)
+    if (f->way == KR_FRAME_AVX2)
+        return feed_avx2(f, in);
+    if (f->way == KR_FRAME_SSE2)
+        return feed_sse2(f, in);
+#endif
+    return feed_plain(f, in);
+}
+
+/* Behind the opening quote. */
+static size_t feed_string(struct kr_frame *f, struct kr_bytes in)
+{
+    for (size_t at = 0; at < in.n; at++) {
+        if (f->escaped != 0) {
+            f->escaped = 0;
+        } else if (in.p[at] == '\\') {
+            f->escaped = 1;
+        } else if (in.p[at] == '"') {
+            f->done = true;
+            return at + 1;
+        }
+    }
+    return in.n;
+}
+
+static bool is_word(uint8_t c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '-' ||
+           c == '+' || c == '.';
+}
+
+static size_t feed_word(struct kr_frame *f, struct kr_bytes in)
+{
+    size_t at = 0;
+
+    while (at < in.n && is_word(in.p[at]))
+        at++;
+    f->done = at < in.n;
+    return at;
+}
+
+void kr_frame_start(struct kr_frame *f, enum kr_frame_way way)
+{
+    *f = (struct kr_frame){.way = way};
+}
+
+size_t kr_frame_feed(struct kr_frame *f, struct kr_bytes in)
+{
+    bool starts = f->first == 0;
+
+    if (in.n == 0 || f->done)
+        return 0;
+    if (starts)
+        f->first = in.p[0];
+    if (f->first == '{' || f->first == '[')
+        return feed_brackets(f, in);
+    if (f->first == '"')
+        return starts ? 1 + feed_string(f, kr_bytes_skip(in, 1)) : feed_string(f, in);
+    return feed_word(f, in);
+}
+
+size_t kr_frame_string(struct kr_bytes in)
+{
+    struct kr_frame f = {0};
+    size_t n;
+
+    if (in.n < 2 || in.p[0] != '"')
+        return 0;
+    n = 1 + feed_string(&f, kr_bytes_skip(in, 1));
+    return f.done ? n : 0;
+}
+
+size_t kr_frame_value(struct kr_bytes in)
+{
+    struct kr_frame f;
+    size_t n;
+
+    kr_frame_start(&f, kr_frame_best());
+    n = kr_frame_feed(&f, in);
+    return f.done || (n != 0 && is_word(f.first)) ? n : 0;
+}
