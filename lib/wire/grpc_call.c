@@ -7,6 +7,7 @@
 
 #define HEAD_MAX 8192
 #define TEXT_MAX 1024
+#define OUT_KEPT 65536
 
 static const struct kr_exchange_user exchange_user;
 
@@ -294,8 +295,13 @@ static void on_take(void *user, uint8_t *out, size_t n)
     if (n != 0)
         memcpy(out, s->out.p + s->sent, n);
     s->sent += n;
-    if (s->sent == s->out.n)
+    if (s->sent == s->out.n) {
         s->sent = s->out.n = 0;
+        if (s->out.cap > OUT_KEPT) /* a burst is over */
+            kr_buf_deinit(&s->out);
+    }
+    if (n != 0 && !s->finished && s->ops->on_room != NULL && kr_grpc_waiting(s) < s->out.max / 2)
+        s->ops->on_room(s->user); /* the last thing: the stream may be gone */
 }
 
 /* --- receiving ----------------------------------------------------------------------------- */
@@ -323,7 +329,10 @@ static void on_body(void *user, struct kr_bytes in)
     struct kr_grpc_stream *s = user;
     int rc;
 
-    kr_exchange_consumed(s->ex, in.n);
+    if (s->paused)
+        s->owed += in.n;
+    else
+        kr_exchange_consumed(s->ex, in.n);
     if (s->reader.failed != 0)
         return;
     rc = kr_grpc_reader_feed(&s->reader, in, on_message, s);

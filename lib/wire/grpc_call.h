@@ -37,6 +37,9 @@ struct kr_grpc_user {
     void (*on_peer_done)(void *user);
     /* `message` is the peer's text, or ours where the call broke; lent for the call. */
     void (*on_end)(void *user, int status, struct kr_bytes message);
+    /* Bytes went out and less than half of limits.queue waits: a good time to send more. May come
+     * often. NULL: nobody wants to know. */
+    void (*on_room)(void *user);
 };
 
 struct kr_grpc_limits {

@@ -20,7 +20,8 @@ struct fake_end {
     bool dead;      /* aborted or done */
     enum kr_abort how;
     bool aborted;
-    size_t owed; /* body bytes handed over and not consumed yet */
+    size_t owed;  /* body bytes handed over and not consumed yet */
+    bool may_owe; /* set by the test: credit is kept back on purpose */
 };
 
 struct fake_wire {
@@ -155,7 +156,8 @@ static void fake_finish(struct fake_end *e, int rc, uint32_t reset_code)
         return;
     e->dead = true;
     e->ex.reset_code = reset_code;
-    assert_int_equal(e->owed, 0);
+    if (!e->may_owe)
+        assert_int_equal(e->owed, 0);
     e->ex.user_ops->on_done(e->ex.user, rc);
 }
 
@@ -165,7 +167,7 @@ static void fake_body(struct fake_end *to, const uint8_t *p, size_t n)
         return;
     to->owed += n;
     to->ex.user_ops->on_body(to->ex.user, kr_bytes_of(p, n));
-    if (!to->dead)
+    if (!to->dead && !to->may_owe)
         assert_int_equal(to->owed, 0);
 }
 

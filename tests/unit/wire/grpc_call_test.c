@@ -388,6 +388,36 @@ static void test_status_when_http_or_reset_then_by_the_tables(void **state)
     assert_int_equal(kr_grpc_status_of_end(KR_EREFUSED, 8), KR_GRPC_UNAVAILABLE);
 }
 
+static void test_call_when_paused_then_credit_waits_for_the_release(void **state)
+{
+    struct world w;
+
+    (void)state;
+    start(&w);
+    fake_pump(&w.wire, 100);
+    w.wire.client.may_owe = true;
+    kr_grpc_pause(&w.client.s);
+    assert_int_equal(kr_grpc_send(&w.server.s, KR_LIT("first")), 0);
+    fake_pump(&w.wire, 100);
+    assert_int_equal(w.client.messages, 1);
+    assert_int_equal(w.wire.client.owed, 5 + KR_GRPC_PREFIX);
+    assert_int_equal(kr_grpc_send(&w.server.s, KR_LIT("second")), 0);
+    fake_pump(&w.wire, 100);
+    assert_int_equal(w.wire.client.owed, 11 + 2 * KR_GRPC_PREFIX);
+    kr_grpc_resume(&w.client.s);
+    assert_int_equal(w.wire.client.owed, 0);
+    assert_int_equal(kr_grpc_send(&w.server.s, KR_LIT("third")), 0);
+    fake_pump(&w.wire, 100);
+    assert_int_equal(w.wire.client.owed, 0);
+    assert_int_equal(w.client.messages, 3);
+    kr_grpc_pause(&w.client.s);
+    assert_int_equal(kr_grpc_finish(&w.server.s, KR_GRPC_OK, KR_LIT("")), 0);
+    fake_pump(&w.wire, 100);
+    assert_int_equal(w.client.ends, 1);
+    kr_grpc_resume(&w.client.s); /* idle: nothing to return */
+    stop(&w);
+}
+
 static void test_message_text_when_odd_then_round_trip_and_lenient(void **state)
 {
     struct kr_buf enc;
@@ -430,6 +460,7 @@ int main(void)
         cmocka_unit_test(test_call_when_no_grpc_status_comes_then_internal),
         cmocka_unit_test(test_open_when_connection_takes_nothing_then_unavailable),
         cmocka_unit_test(test_status_when_http_or_reset_then_by_the_tables),
+        cmocka_unit_test(test_call_when_paused_then_credit_waits_for_the_release),
         cmocka_unit_test(test_message_text_when_odd_then_round_trip_and_lenient),
     };
 
