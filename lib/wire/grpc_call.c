@@ -340,6 +340,21 @@ static void on_body(void *user, struct kr_bytes in)
         on_bad_input(s, rc);
 }
 
+void kr_grpc_pause(struct kr_grpc_stream *s)
+{
+    s->paused = true;
+}
+
+void kr_grpc_resume(struct kr_grpc_stream *s)
+{
+    size_t owed = s->owed;
+
+    s->paused = false;
+    s->owed = 0;
+    if (s->ex != NULL)
+        kr_exchange_consumed(s->ex, owed);
+}
+
 /* grpc-status and grpc-message of trailers, or of a head that is the whole answer. */
 static void take_status(struct kr_grpc_stream *s, const struct kr_head *h)
 {

@@ -11,7 +11,8 @@
  * status and ignores what follows them; a client resets the stream.
  *
  * Life:    on_end comes exactly once and last; from then on, or after kr_grpc_abort, the stream is
- *          idle and may be deinited, but not from within on_message. No call makes a callback.
+ *          idle and may be deinited, from within on_room too, but not from within on_message. No
+ *          call makes a callback.
  * Memory:  embedded by the owner; a message being read and messages waiting to be sent, each
  * bounded by the limits given; waiting bytes go out as fast as the peer's window allows. Errors:
  * KR_EFULL (too much is waiting), KR_ETOOBIG, KR_ENOMEM, KR_ECANCELED (not open). Threads: that of
@@ -60,6 +61,8 @@ struct kr_grpc_stream {     /* embed it; the fields belong to grpc_call.c */
     bool has_status;       /* client: grpc-status came */
     int status;            /* the peer's, or the one we finish with */
     struct kr_buf message; /* its text */
+    bool paused;
+    size_t owed; /* bytes that came while it was paused */
 };
 
 /* Client: starts a call. KR_EUNAVAILABLE if the connection takes no exchange now. */
@@ -78,6 +81,11 @@ void kr_grpc_reject(struct kr_exchange *ex, int status, const char *message);
 int kr_grpc_send(struct kr_grpc_stream *s, struct kr_bytes message);
 /* Ends our direction behind what waits. Server: with that status; a client gives 0 and "". */
 int kr_grpc_finish(struct kr_grpc_stream *s, int status, struct kr_bytes message);
+/* Stops taking: the peer gets no more credit. What it already may send, one window of the
+ * connection at most, still comes as on_message (so much the owner must be able to take). */
+void kr_grpc_pause(struct kr_grpc_stream *s);
+/* Takes again, and gives the credit that is owed. Both may be called when it is so already. */
+void kr_grpc_resume(struct kr_grpc_stream *s);
 /* At once; no callback follows. */
 void kr_grpc_abort(struct kr_grpc_stream *s);
 /* Aborts what is open, frees what it holds; a zeroed stream is fine. */

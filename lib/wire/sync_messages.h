@@ -3,6 +3,7 @@
  * structs and as protobuf bytes.
  * Decoding never trusts, like wire/messages.h: strings are UTF-8 without NUL, lists have maxima,
  * sums are bounded by the message. `packed` borrows `in`; lists live in the arena.
+ * The arena that is enough for a message of n bytes is KR_DECODE_ARENA(n) (wire/messages.h).
  * Errors: KR_EPROTO, KR_ETOOBIG, KR_ENOMEM, with a note. Encoding: those of kr_buf. Pure. */
 #ifndef KR_WIRE_SYNC_MESSAGES_H
 #define KR_WIRE_SYNC_MESSAGES_H
@@ -10,6 +11,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/note.h"
+#include "wire/compress.h"
 #include "wire/digest.h"
 
 #define KR_GRPC_CATALOG "/kuberelay.v1.Agent/Catalog"
@@ -122,6 +124,12 @@ struct kr_sync_batch {
     uint32_t skipped;
 };
 
+#define KR_SYNC_TEXT_MAX 4096 /* one name, selector, path or problem text */
+#define KR_SYNC_LIST_MAX 1000 /* namespaces, paths to keep or drop; short names: 64 */
+#define KR_SYNC_COLUMNS_MAX (256u * 1024)
+/* The plain texts of one batch may have so many bytes together; so has one object alone at most. */
+#define KR_SYNC_PLAIN_MAX KR_PLAIN_MAX
+
 int kr_catalog_update_encode(const struct kr_catalog_update *m, struct kr_buf *out);
 int kr_catalog_update_decode(struct kr_catalog_update *m, struct kr_bytes in,
                              struct kr_arena *arena, struct kr_note *why);
@@ -129,6 +137,12 @@ int kr_sync_control_encode(const struct kr_sync_control *m, struct kr_buf *out);
 int kr_sync_control_decode(struct kr_sync_control *m, struct kr_bytes in, struct kr_arena *arena,
                            struct kr_note *why);
 int kr_sync_batch_encode(const struct kr_sync_batch *m, struct kr_buf *out);
+/* One upsert as it stands in a batch. Encoded parts of a batch that stand in a row are one batch
+ * (protobuf merges them), so that an upsert can be encoded before its batch is known.
+ * kr_upsert_encode: KR_EINVAL if the peer would not take it. */
+int kr_upsert_encode(const struct kr_upsert *u, struct kr_buf *out);
+#define KR_UPSERT_SLACK 16 /* room that kr_upsert_encode asks for beyond kr_upsert_size */
+size_t kr_upsert_size(const struct kr_upsert *u);
 int kr_sync_batch_decode(struct kr_sync_batch *m, struct kr_bytes in, struct kr_arena *arena,
                          struct kr_note *why);
 
