@@ -16,6 +16,7 @@ enum batch_field { /* numbers of kuberelay.proto */
                    PROBLEM_TEXT = 8,
                    HAS_PROBLEM = 9,
                    SKIPPED = 10,
+                   RAW_BYTES = 11,
 };
 enum upsert_field {
     NAMESPACE = 1,
@@ -129,7 +130,9 @@ int kr_sync_batch_encode(const struct kr_sync_batch *m, struct kr_buf *out)
         rc = kr_proto_put_bytes(out, PROGRESS, m->progress);
     if (rc == 0 && m->has_problem)
         rc = put_problem(m, out);
-    return rc == 0 ? kr_proto_put_varint(out, SKIPPED, m->skipped) : rc;
+    if (rc == 0)
+        rc = kr_proto_put_varint(out, SKIPPED, m->skipped);
+    return rc == 0 ? kr_proto_put_varint(out, RAW_BYTES, m->raw_bytes) : rc;
 }
 
 /* --- reading ------------------------------------------------------------------------------- */
@@ -238,6 +241,8 @@ static int take_field(struct kr_sync_batch *m, const struct kr_proto_field *f, s
         return kr_proto_bool(f, &m->has_problem, "has_problem", why);
     case SKIPPED:
         return kr_proto_u32(f, &m->skipped, "skipped", why);
+    case RAW_BYTES:
+        return kr_proto_u64(f, &m->raw_bytes, "raw_bytes", why);
     default:
         return 0;
     }

@@ -122,6 +122,7 @@ struct kr_sync_batch {
     enum kr_sync_problem problem;
     struct kr_bytes problem_text;
     uint32_t skipped;
+    uint64_t raw_bytes; /* what the API server has sent for this call, so far; 0: not told */
 };
 
 #define KR_SYNC_TEXT_MAX 4096 /* one name, selector, path or problem text */

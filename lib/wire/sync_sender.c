@@ -39,6 +39,7 @@ struct kr_sync_sender {
     uint64_t coalesced;
     uint32_t skipped;
     bool tell_skipped;
+    uint64_t raw_bytes;
 };
 
 struct kr_sync_sender *kr_sync_sender_create(size_t budget)
@@ -269,6 +270,11 @@ void kr_sync_sender_skipped(struct kr_sync_sender *s, uint32_t skipped)
     s->skipped = skipped;
 }
 
+void kr_sync_sender_raw(struct kr_sync_sender *s, uint64_t raw_bytes)
+{
+    s->raw_bytes = raw_bytes;
+}
+
 bool kr_sync_sender_full(const struct kr_sync_sender *s)
 {
     return s->held >= s->budget;
@@ -390,6 +396,7 @@ static int write_batch(const struct kr_sync_sender *s, const struct plan *p, uin
             rc = take_item(i, &m, deletes, out);
     }
     m.skipped = s->skipped;
+    m.raw_bytes = s->raw_bytes;
     return rc == 0 ? kr_sync_batch_encode(&m, out) : rc;
 }
 

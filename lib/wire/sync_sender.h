@@ -32,6 +32,9 @@ int kr_sync_sender_problem(struct kr_sync_sender *s, enum kr_sync_problem proble
 /* How many objects were skipped so far; each batch tells it from then on. */
 void kr_sync_sender_skipped(struct kr_sync_sender *s, uint32_t skipped);
 
+/* How much the API server has sent so far; each batch tells it. */
+void kr_sync_sender_raw(struct kr_sync_sender *s, uint64_t raw_bytes);
+
 bool kr_sync_sender_full(const struct kr_sync_sender *s);
 bool kr_sync_sender_empty(const struct kr_sync_sender *s);
 /* Appends the next encoded SyncBatch (about KR_SYNC_BATCH_TARGET, or one larger object) to `out`.
