@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 
-#define MARK '\x01' /* and a letter behind it */
+#define MARK '$' /* and a letter behind it */
 
 enum slot {
     S_NAME = 'n',
