@@ -71,11 +71,10 @@ static bool is_number(struct kr_bytes text)
     return i == text.n;
 }
 
-static int bad_number(const char *prefix, const char *function, struct kr_bytes text,
-                      struct kr_note *why)
+static int bad_number(const char *function, struct kr_bytes text, struct kr_note *why)
 {
-    return kr_note_set(why, KR_EINVAL, "%sstrconv.%s: parsing \"%.*s\": %s", prefix, function,
-                       SHOWN(text), is_number(text) ? "value out of range" : "invalid syntax");
+    return kr_note_set(why, KR_EINVAL, "strconv.%s: parsing \"%.*s\": %s", function, SHOWN(text),
+                       is_number(text) ? "value out of range" : "invalid syntax");
 }
 
 static int read_int(const struct parameters *p, enum parameter which, int64_t *out,
@@ -84,7 +83,7 @@ static int read_int(const struct parameters *p, enum parameter which, int64_t *o
     if (!p->there[which])
         return 0;
     if (!kr_query_int(p->value[which], out))
-        return bad_number("", "ParseInt", p->value[which], why);
+        return bad_number("ParseInt", p->value[which], why);
     if (*out < 0) /* as good as none for kube-apiserver */
         *out = 0;
     return 0;
@@ -100,9 +99,11 @@ static int read_version(const struct parameters *p, struct kr_list_options *out,
         return 0;
     while (digits.n > 1 && digits.p[0] == '0')
         digits = kr_bytes_skip(digits, 1);
-    if (!kr_bytes_to_u64(digits, UINT64_MAX, &out->version))
-        return kr_note_wrap(why, bad_number("", "ParseUint", text, why),
-                            "resourceVersion: Invalid value: \"%.*s\"", SHOWN(text));
+    if (!kr_bytes_to_u64(digits, UINT64_MAX, &out->version)) {
+        int rc = bad_number("ParseUint", text, why);
+
+        return kr_note_wrap(why, rc, "resourceVersion: Invalid value: \"%.*s\"", SHOWN(text));
+    }
     out->has_version = true;
     out->version_zero = out->version == 0;
     return 0;

@@ -114,7 +114,9 @@ static int expected(struct parser *p, const char *what)
 
 static int unparsed(struct parser *p, const char *what)
 {
-    return kr_note_wrap(p->why, expected(p, what), "unable to parse requirement");
+    int rc = expected(p, what);
+
+    return kr_note_wrap(p->why, rc, "unable to parse requirement");
 }
 
 /* ---- values ---- */
