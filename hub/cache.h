@@ -220,9 +220,12 @@ struct hub_event { /* immutable but for `shown`; lives as long as the log keeps 
      * the event. Slots are watchers.c's own. */
     struct hub_shown *shown[HUB_EVENT_FORMS];
     /* The rest belongs to change_log.c. */
-    struct hub_event *next_dropped;
+    struct hub_type *type;
+    struct hub_event *next_lent;
+    uint64_t number; /* in the log of its type */
     int64_t at_ms;
-    uint64_t weight; /* bytes that would not be there without the event */
+    uint32_t weight; /* bytes that would not be there without the event, but for its texts */
+    uint32_t text_n; /* bytes of texts that the log has counted */
     uint32_t lent;   /* the turn in which it was lent last */
 };
 

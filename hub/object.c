@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One allocation for each object, with all its texts behind the header. */
+#include "hub/cache_internal.h"
+
+#define UUID_TEXT 36
+#define UUID_BYTES 16
+#define PACKED_MAX (UINT32_C(1) << 30)
+/* A resourceVersion grows by a digit now and then: then the object need not move. */
+#define VERSION_SPARE 2
+
+static const char digits[] = "0123456789abcdef";
+
+static bool is_dash(size_t i)
+{
+    return i == 8 || i == 13 || i == 18 || i == 23;
+}
+
+/* Lower case only: upper case would not come back as it was. */
+static int digit_of(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool uuid_pack(struct kr_bytes text, uint8_t out[UUID_BYTES])
+{
+    size_t at = 0;
+
+    if (text.n != UUID_TEXT)
+        return false;
+    for (size_t i = 0; i < UUID_TEXT; i++) {
+        int d = digit_of(text.p[i]);
+
+        if (is_dash(i) ? text.p[i] != '-' : d < 0)
+            return false;
+        if (is_dash(i))
+            continue;
+        out[at / 2] = (uint8_t)(at % 2 == 0 ? d << 4 : out[at / 2] | d);
+        at++;
+    }
+    return true;
+}
+
+static struct kr_bytes uuid_text(const uint8_t *in, char buf[HUB_UID_BUF])
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < UUID_TEXT; i++) {
+        if (is_dash(i)) {
+            buf[i] = '-';
+            continue;
+        }
+        buf[i] = digits[at % 2 == 0 ? in[at / 2] >> 4 : in[at / 2] & 15];
+        at++;
+    }
+    buf[UUID_TEXT] = '\0';
+    return kr_bytes_of(buf, UUID_TEXT);
+}
+
+/* ---- where the texts are ---- */
+
+struct kr_bytes hub_object_ns(const struct hub_object *o)
+{
+    return kr_bytes_of(o->data, o->ns_n);
+}
+
+struct kr_bytes hub_object_name(const struct hub_object *o)
+{
+    return kr_bytes_of(o->data + o->ns_n, o->name_n);
+}
+
+static const uint8_t *uid_at(const struct hub_object *o)
+{
+    return o->data + o->ns_n + o->name_n;
+}
+
+struct kr_bytes hub_object_uid(const struct hub_object *o, char buf[HUB_UID_BUF])
+{
+    return o->uuid ? uuid_text(uid_at(o), buf) : kr_bytes_of(uid_at(o), o->uid_n);
+}
+
+struct kr_bytes hub_object_packed(const struct hub_object *o)
+{
+    return kr_bytes_of(uid_at(o) + o->uid_n, o->packed_n);
+}
+
+struct kr_bytes hub_object_version(const struct hub_object *o)
+{
+    return kr_bytes_of(uid_at(o) + o->uid_n + o->packed_n, o->version_n);
+}
+
+bool hub_object_has_uid(const struct hub_object *o, struct kr_bytes uid)
+{
+    char buf[HUB_UID_BUF];
+
+    return kr_bytes_eq(hub_object_uid(o, buf), uid);
+}
+
+static size_t object_size(const struct hub_object *o)
+{
+    return offsetof(struct hub_object, data) + o->ns_n + o->name_n + o->uid_n + o->packed_n +
+           o->version_cap;
+}
+
+size_t hub_object_bytes(const struct hub_object *o)
+{
+    return hub_footprint(object_size(o));
+}
+
+/* ---- making ---- */
+
+int hub_object_measure(const struct hub_incoming *in, size_t *size)
+{
+    uint8_t uuid[UUID_BYTES];
+
+    if (in->ns.n > UINT8_MAX || in->name.n > UINT8_MAX || in->uid.n > UINT8_MAX ||
+        in->version.n > UINT8_MAX - VERSION_SPARE - 16 || in->dictionary > UINT8_MAX)
+        return KR_EINVAL;
+    if (in->packed.n > PACKED_MAX)
+        return KR_ETOOBIG;
+    *size = offsetof(struct hub_object, data) + in->ns.n + in->name.n +
+            (uuid_pack(in->uid, uuid) ? UUID_BYTES : in->uid.n) + in->packed.n + in->version.n +
+            VERSION_SPARE;
+    return 0;
+}
+
+static uint8_t *put(uint8_t *at, struct kr_bytes text)
+{
+    if (text.n != 0)
+        memcpy(at, text.p, text.n);
+    return at + text.n;
+}
+
+static void fill(struct hub_object *o, const struct hub_incoming *in)
+{
+    uint8_t *at = put(put(o->data, in->ns), in->name);
+
+    o->uuid = uuid_pack(in->uid, at);
+    if (o->uuid)
+        at += UUID_BYTES;
+    else
+        at = put(at, in->uid);
+    o->uid_n = (uint8_t)(o->uuid ? UUID_BYTES : in->uid.n);
+    put(put(at, in->packed), in->version);
+}
+
+struct hub_object *hub_object_create(struct hub_cache *c, const struct hub_incoming *in,
+                                     uint32_t label_set)
+{
+    struct hub_object *o;
+    size_t size = 0;
+
+    if (hub_object_measure(in, &size) != 0)
+        return NULL;
+    /* What the allocator would round away is spare room, too. */
+    size = hub_footprint(size) - 8;
+    o = hub_ledger_alloc(&c->ledger, size);
+    if (o == NULL)
+        return NULL;
+    *o = (struct hub_object){
+        .refs = 1,
+        .label_set = label_set,
+        .hash = in->hash,
+        .size = in->size,
+        .packed_n = (uint32_t)in->packed.n,
+        .dictionary = (uint8_t)in->dictionary,
+        .lossy = in->lossy,
+        .ns_n = (uint8_t)in->ns.n,
+        .name_n = (uint8_t)in->name.n,
+        .version_n = (uint8_t)in->version.n,
+    };
+    fill(o, in);
+    o->version_cap = (uint8_t)(size - object_size(o));
+    return o;
+}
+
+bool hub_object_set_version(struct hub_object *o, struct kr_bytes version)
+{
+    if (version.n > o->version_cap)
+        return false;
+    put((uint8_t *)(uintptr_t)hub_object_version(o).p, version);
+    o->version_n = (uint8_t)version.n;
+    return true;
+}
+
+struct hub_object *hub_object_ref(struct hub_object *o)
+{
+    o->refs++;
+    return o;
+}
+
+void hub_object_unref(struct hub_cache *c, struct hub_object *o)
+{
+    if (o == NULL || --o->refs != 0)
+        return;
+    hub_label_sets_unref(&c->label_sets, o->label_set);
+    hub_ledger_free(&c->ledger, o, object_size(o));
+}

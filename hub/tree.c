@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hub/tree.h"
+
+#include "base/err.h"
+#include "hub/cache.h"
+
+#define LEAF_MIN 4
+#define ITEM_BYTES (sizeof(void *) + sizeof(uint32_t) + sizeof(uint16_t))
+
+static size_t leaf_size(size_t cap)
+{
+    return sizeof(struct hub_leaf) + cap * ITEM_BYTES;
+}
+
+static size_t rows_size(size_t cap)
+{
+    return cap * sizeof(struct hub_tree_row);
+}
+
+static void *take(struct hub_tree *t, size_t size)
+{
+    void *p = hub_ledger_alloc(t->ledger, size);
+
+    if (p != NULL)
+        t->bytes += hub_footprint(size);
+    return p;
+}
+
+static void give(struct hub_tree *t, void *p, size_t size)
+{
+    if (p == NULL)
+        return;
+    t->bytes -= hub_footprint(size);
+    hub_ledger_free(t->ledger, p, size);
+}
+
+void hub_tree_init(struct hub_tree *t, struct hub_ledger *ledger, bool old)
+{
+    *t = (struct hub_tree){.ledger = ledger, .old = old};
+}
+
+void hub_tree_empty(struct hub_tree *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        give(t, t->rows[i].leaf, leaf_size(t->rows[i].leaf->cap));
+    give(t, t->rows, rows_size(t->cap));
+    t->rows = NULL;
+    t->n = t->cap = t->count = 0;
+    t->changes++;
+}
+
+void hub_tree_deinit(struct hub_tree *t)
+{
+    hub_tree_empty(t);
+}
+
+/* ---- finding ---- */
+
+int hub_text_compare(struct kr_bytes a, struct kr_bytes b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int d = n != 0 ? memcmp(a.p, b.p, n) : 0;
+
+    if (d != 0)
+        return d;
+    return a.n < b.n ? -1 : a.n > b.n;
+}
+
+/* Order of an object and a key. */
+static int compare(const struct hub_object *o, const struct hub_key *key)
+{
+    int d = hub_text_compare(hub_object_ns(o), key->ns);
+
+    if (d == 0)
+        d = hub_text_compare(hub_object_name(o), key->name);
+    if (d != 0)
+        return d;
+    return o->revision < key->revision ? -1 : o->revision > key->revision;
+}
+
+/* The last leaf that begins before the key, or the first leaf. */
+static size_t seek_row(const struct hub_tree *t, const struct hub_key *key)
+{
+    size_t low = 0;
+    size_t high = t->n;
+
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (compare(t->rows[middle].first, key) < 0)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct hub_spot hub_tree_seek(const struct hub_tree *t, const struct hub_key *key)
+{
+    struct hub_spot s = {.row = 0, .at = 0};
+    const struct hub_leaf *leaf;
+    size_t high;
+
+    if (t->n == 0)
+        return s;
+    s.row = seek_row(t, key);
+    leaf = t->rows[s.row].leaf;
+    high = leaf->n;
+    while (s.at < high) {
+        size_t middle = s.at + (high - s.at) / 2;
+
+        if (compare(hub_tree_object(t, leaf->items[middle]), key) < 0)
+            s.at = middle + 1;
+        else
+            high = middle;
+    }
+    if (s.at == leaf->n)
+        s = (struct hub_spot){.row = s.row + 1};
+    return s;
+}
+
+bool hub_tree_find(const struct hub_tree *t, struct kr_bytes ns, struct kr_bytes name,
+                   struct hub_spot *spot)
+{
+    struct hub_key key = {.ns = ns, .name = name};
+    const struct hub_object *o;
+    void *item;
+
+    *spot = hub_tree_seek(t, &key);
+    item = hub_tree_at(t, *spot);
+    if (item == NULL)
+        return false;
+    o = hub_tree_object(t, item);
+    return kr_bytes_eq(hub_object_name(o), name) && kr_bytes_eq(hub_object_ns(o), ns);
+}
+
+/* ---- leaves ---- */
+
+static void set_first(struct hub_tree *t, size_t row)
+{
+    t->rows[row].first = hub_tree_object(t, t->rows[row].leaf->items[0]);
+}
+
+/* Copies n entries; the ranges may overlap within one leaf. */
+static void move(struct hub_leaf *to, size_t to_at, struct hub_leaf *from, size_t from_at, size_t n)
+{
+    memmove(to->items + to_at, from->items + from_at, n * sizeof *to->items);
+    memmove(hub_leaf_sets(to) + to_at, hub_leaf_sets(from) + from_at, n * sizeof(uint32_t));
+    memmove(hub_leaf_tags(to) + to_at, hub_leaf_tags(from) + from_at, n * sizeof(uint16_t));
+}
+
+static struct hub_leaf *leaf_create(struct hub_tree *t, size_t cap)
+{
+    struct hub_leaf *l = take(t, leaf_size(cap));
+
+    if (l != NULL)
+        *l = (struct hub_leaf){.cap = (uint16_t)cap};
+    return l;
+}
+
+/* Room for `cap` in the leaf of a row. */
+static int leaf_resize(struct hub_tree *t, size_t row, size_t cap)
+{
+    struct hub_leaf *old = t->rows[row].leaf;
+    struct hub_leaf *l = leaf_create(t, cap);
+
+    if (l == NULL)
+        return KR_ENOMEM;
+    move(l, 0, old, 0, old->n);
+    l->n = old->n;
+    l->newest = old->newest;
+    t->rows[row].leaf = l;
+    give(t, old, leaf_size(old->cap));
+    return 0;
+}
+
+static int rows_reserve(struct hub_tree *t)
+{
+    size_t cap = t->cap != 0 ? t->cap + t->cap / 2 + 1 : 1;
+    struct hub_tree_row *rows;
+
+    if (t->n < t->cap)
+        return 0;
+    rows = take(t, rows_size(cap));
+    if (rows == NULL)
+        return KR_ENOMEM;
+    if (t->n != 0)
+        memcpy(rows, t->rows, rows_size(t->n));
+    give(t, t->rows, rows_size(t->cap));
+    t->rows = rows;
+    t->cap = cap;
+    return 0;
+}
+
+/* A new leaf becomes `row`; those from there on move up. Its first is to be set. */
+static int row_insert(struct hub_tree *t, size_t row, size_t cap)
+{
+    struct hub_leaf *l;
+
+    if (rows_reserve(t) != 0)
+        return KR_ENOMEM;
+    l = leaf_create(t, cap);
+    if (l == NULL)
+        return KR_ENOMEM;
+    memmove(t->rows + row + 1, t->rows + row, rows_size(t->n - row));
+    t->rows[row] = (struct hub_tree_row){.leaf = l};
+    t->n++;
+    return 0;
+}
+
+static void row_remove(struct hub_tree *t, size_t row)
+{
+    struct hub_leaf *l = t->rows[row].leaf;
+
+    t->n--;
+    memmove(t->rows + row, t->rows + row + 1, rows_size(t->n - row));
+    give(t, l, leaf_size(l->cap));
+    if (t->n == 0) {
+        give(t, t->rows, rows_size(t->cap));
+        t->rows = NULL;
+        t->cap = 0;
+    }
+}
+
+/* ---- inserting ---- */
+
+/* Where it goes, made so that the leaf has room. */
+static int split(struct hub_tree *t, struct hub_spot *s)
+{
+    struct hub_leaf *full = t->rows[s->row].leaf;
+    struct hub_leaf *l;
+    /* What comes in order fills leaves whole. */
+    size_t keep = s->row + 1 == t->n && s->at == full->n ? full->n : full->n / 2;
+
+    if (row_insert(t, s->row + 1, HUB_LEAF_MAX) != 0)
+        return KR_ENOMEM;
+    l = t->rows[s->row + 1].leaf;
+    l->newest = full->newest;
+    l->n = (uint16_t)(full->n - keep);
+    move(l, 0, full, keep, l->n);
+    full->n = (uint16_t)keep;
+    if (l->n != 0)
+        set_first(t, s->row + 1);
+    if (s->at >= keep && (s->at > keep || l->n == 0))
+        *s = (struct hub_spot){.row = s->row + 1, .at = s->at - keep};
+    return 0;
+}
+
+static int make_room(struct hub_tree *t, struct hub_spot *s)
+{
+    struct hub_leaf *l;
+
+    if (t->n == 0)
+        return row_insert(t, 0, LEAF_MIN);
+    /* Before the first of a leaf is as good as behind the last of the one before it. */
+    if (s->at == 0 && s->row > 0)
+        *s = (struct hub_spot){.row = s->row - 1, .at = t->rows[s->row - 1].leaf->n};
+    l = t->rows[s->row].leaf;
+    if (l->n < l->cap)
+        return 0;
+    if (l->cap < HUB_LEAF_MAX)
+        return leaf_resize(t, s->row, (size_t)l->cap * 2);
+    return split(t, s);
+}
+
+static void set_entry(struct hub_tree *t, struct hub_spot s, void *item)
+{
+    struct hub_leaf *l = t->rows[s.row].leaf;
+    const struct hub_object *o = hub_tree_object(t, item);
+
+    l->items[s.at] = item;
+    hub_leaf_sets(l)[s.at] = o->label_set;
+    if (o->revision > l->newest)
+        l->newest = o->revision;
+    if (s.at == 0)
+        t->rows[s.row].first = o;
+    t->changes++;
+}
+
+int hub_tree_insert(struct hub_tree *t, struct hub_spot spot, void *item, uint16_t tag)
+{
+    struct hub_leaf *l;
+
+    if (make_room(t, &spot) != 0)
+        return KR_ENOMEM;
+    l = t->rows[spot.row].leaf;
+    move(l, spot.at + 1, l, spot.at, l->n - spot.at);
+    l->n++;
+    t->count++;
+    set_entry(t, spot, item);
+    hub_leaf_tags(l)[spot.at] = tag;
+    return 0;
+}
+
+void hub_tree_replace(struct hub_tree *t, struct hub_spot spot, void *item)
+{
+    set_entry(t, spot, item);
+}
+
+/* ---- removing ---- */
+
+/* Joins a leaf with the one behind it if both fit well into one. */
+static bool join(struct hub_tree *t, size_t row)
+{
+    struct hub_leaf *a;
+    struct hub_leaf *b;
+
+    if (row + 1 >= t->n)
+        return false;
+    a = t->rows[row].leaf;
+    b = t->rows[row + 1].leaf;
+    if (a->cap < HUB_LEAF_MAX || a->n + b->n > HUB_LEAF_MAX * 3 / 4)
+        return false;
+    move(a, a->n, b, 0, b->n);
+    a->n = (uint16_t)(a->n + b->n);
+    if (b->newest > a->newest)
+        a->newest = b->newest;
+    row_remove(t, row + 1);
+    return true;
+}
+
+static void tidy(struct hub_tree *t, size_t row)
+{
+    struct hub_leaf *l = t->rows[row].leaf;
+
+    if (l->n == 0) {
+        row_remove(t, row);
+        return;
+    }
+    set_first(t, row);
+    if (!join(t, row) && row > 0)
+        (void)join(t, row - 1);
+    /* A small shelf is small; it stays as it is if there is no memory to make it so. */
+    if (t->n == 1 && t->rows[0].leaf->n * 4 <= t->rows[0].leaf->cap &&
+        t->rows[0].leaf->cap > LEAF_MIN)
+        (void)leaf_resize(t, 0, t->rows[0].leaf->cap / 2);
+}
+
+void hub_tree_remove(struct hub_tree *t, struct hub_spot spot)
+{
+    struct hub_leaf *l = t->rows[spot.row].leaf;
+
+    move(l, spot.at, l, spot.at + 1, l->n - spot.at - 1);
+    l->n--;
+    t->count--;
+    t->changes++;
+    tidy(t, spot.row);
+}
