@@ -30,9 +30,9 @@ enum upsert_field {
     PACKED = 9,
 };
 
-/* A shorter one lacks something: a hash (9 bytes), a name (3), a size (2) and bytes (3). So a
- * hostile message cannot make the list of upserts many times larger than itself. */
-#define UPSERT_MIN 17
+/* A shorter one lacks something: a name (3 bytes), a size (2) or bytes (3). So a hostile message
+ * cannot make the list of upserts many times larger than itself. */
+#define UPSERT_MIN 8
 
 /* --- writing ------------------------------------------------------------------------------- */
 
