@@ -48,6 +48,21 @@ EXEC_GOALS = [
     ("exec.keystroke_10ms_p99.vs_direct", 2),
 ]
 
+FLEET_GOALS = [
+    ("fleet.hub_bytes_per_pod", 768),
+    ("fleet.list_mbps.vs_nginx", 0.5),
+    ("fleet.events_1.vs_bare", 0.3),
+    ("fleet.event_age_p99.vs_get", 5),
+    ("fleet.agent_rss_mib", 16),
+    ("fleet.agent_sync_growth_mib", 1),
+    ("fleet.slim.vs_jsonc", 10),
+    ("fleet.slim.vs_memcpy", 0.08),
+    ("fleet.wire_pods_times_less", 40),
+    ("fleet.wire_nodes_times_less", 300),
+    ("fleet.resume_cut_percent", 1),
+    ("fleet.resume_restart_percent", 1),
+]
+
 
 class Report:
     goals = GOALS
@@ -170,6 +185,31 @@ class ExecReport(Report):
                   for c in ("direct", "haproxy")]
         text = " ".join(f"{c:>9}" for c in cells)
         print(f"  {names[2]:26} {text}   {', '.join(ratios)}")
+
+
+class FleetReport(Report):
+    """Plain figures; of what was sampled in several rounds the median."""
+
+    goals = FLEET_GOALS
+
+    def __init__(self):
+        super().__init__()
+        self.samples = {}
+
+    def sample(self, name, value, unit, better="lower"):
+        self.samples.setdefault(name, ([], unit, better))[0].append(value)
+
+    def finish(self):
+        for name, (values, unit, better) in self.samples.items():
+            self.add(name, statistics.median(values), unit, better)
+
+    def print_all(self):
+        print()
+        for name, (value, unit, _) in sorted(self.values.items()):
+            rounds = self.samples.get(name, ([],))[0]
+            spread = f"   {number(min(rounds))} to {number(max(rounds))}" if rounds else ""
+            print(f"  {name:36} {number(value):>10} {unit:12}{spread}")
+        self.print_goals()
 
 
 def number(value):

@@ -1,0 +1,286 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""./dev bench fleet: the fleet view over simulated clusters with pods of 14 KiB.
+
+What is compared takes turns in every round; a ratio is taken within a round, then the median of the
+rounds is reported. Everything runs on this machine, on loopback. docs/performance.md says more.
+"""
+
+import argparse
+import json
+import sys
+import time
+
+from contestants import CONFIGMAPS, Programs, start_nginx
+from fleet_agent import AgentCases
+from fleet_world import (AS_TABLE, FLEET, PODS, FleetAgent, FleetHub, Reader, Simulator, Tls,
+                         curl, watch_path)
+from measure import cpu_ns
+from report import FleetReport
+from world import BenchError, World, find_tools, make_pki, run, stop
+
+CASES = ("scale", "events", "agent", "wire", "slim")
+PODS_EACH = 4000
+WATCHERS = 1000
+WATCHER_CONNECTIONS = 4
+BURST = 20000  # events of one cluster at once
+AGE_RATE = 50  # events/s
+AGE_SECONDS = 4
+GET_SECONDS = 2
+
+
+class Bench:
+    def __init__(self, args, world, report):
+        self.args, self.world, self.report = args, world, report
+        self.tools = find_tools(world, args.bin)
+        self.pki = make_pki(world)
+        self.programs = Programs(world, args.bin)
+        self.kubesim = Programs.find(args.bin, "kubesim")
+
+    def simulator(self, name, clusters=1, pods=PODS_EACH, nodes=40, history=2 * BURST):
+        return Simulator(self.world, self.kubesim, name, clusters, pods, nodes, history)
+
+    def say(self, text):
+        print(text, file=sys.stderr)
+
+    def load(self, tls, port, path, *options):
+        argv = [self.tools / "perf_load", "--to", f"127.0.0.1:{port}", "--path", path,
+                *tls.arguments(), *options]
+        return json.loads(run(argv))
+
+    def stop_all(self, *things):
+        for thing in things:
+            stop(thing.process)
+
+    # ---- many clusters ----
+
+    def scale(self):
+        clusters = max(1, self.args.pods // PODS_EACH)
+        count = clusters * PODS_EACH
+        simulator = self.simulator("scale-sim", clusters, history=5000)
+        hub = FleetHub(self.world, self.programs, "scale-hub")
+        before = hub.rss_kib()
+        started = time.monotonic()
+        agents = [FleetAgent(self.world, self.programs, hub, simulator, cluster, "scale-")
+                  for cluster in simulator.ports]
+        hub.wait_objects(count)
+        self.report.add("fleet.load_pods_per_s", count / (time.monotonic() - started), "pods/s",
+                        "higher")
+        self.report.add("fleet.pods", count, "pods", "higher")
+        self.say(f"scale: {count} pods are there")
+        self.events_all(hub, simulator, clusters)
+        self.memory(hub, simulator, count, before)
+        self.pages(hub, count)
+        self.lists(hub)
+        self.watchers(hub, simulator, clusters)
+        self.stop_all(*agents, hub, simulator)
+
+    def reader(self, name, hub, path=PODS, connections=1, streams=1, *options):
+        version = hub.endpoint.version(FLEET + path)
+        return Reader(self.world, self.tools, name, hub.api, hub.tls,
+                      watch_path(FLEET, path, version), "--connections", connections, "--streams",
+                      streams, *options)
+
+    def events_all(self, hub, simulator, clusters):
+        each = max(1, 50000 // clusters)
+        reader = self.reader("all-events", hub)
+        for number in range(self.args.rounds + 1):
+            reader.mark()
+            simulator.churn(n=each, all="true", mix="readiness")
+            result = reader.quiet(1000)
+            if number > 0:
+                rate = each * clusters / result["seconds"]
+                self.report.sample("fleet.events_all_per_s", rate, "events/s", "higher")
+        reader.stop()
+        self.say("events of all clusters: done")
+
+    def memory(self, hub, simulator, count, before):
+        reader = self.reader("mixed-events", hub)
+        reader.mark()
+        simulator.churn(n=PODS_EACH // 10, all="true", mix="pods")
+        reader.quiet(2000)
+        reader.stop()
+        hub.wait_objects(count)
+        grown = (hub.rss_kib() - before) * 1024
+        self.report.add("fleet.hub_bytes_per_pod", grown / count, "B")
+        self.report.add("fleet.hub_rss_mib", hub.rss_kib() / 1024, "MiB")
+
+    def pages(self, hub, count):
+        whole = f"{FLEET}{PODS}"
+        for _ in range(self.args.rounds):
+            page = self.load(hub.tls, hub.api, f"{whole}?limit=500", "--requests", 20)
+            self.report.sample("fleet.page_500_ms", page["p50_us"] / 1e3, "ms")
+            query = f"{whole}?labelSelector=app%3Dno-such-app"
+            found = self.load(hub.tls, hub.api, query, "--requests", 5)
+            self.report.sample("fleet.filter_ns_per_pod", found["p50_us"] * 1e3 / count, "ns")
+        self.say("pages and filters: done")
+
+    def lists(self, hub):
+        """The same client reads the same bytes from the hub, from a file, from memory."""
+        files = self.world.folder("list-files")
+        path = files / "list.json"
+        url = f"https://localhost:{hub.api}{FLEET}{PODS}"
+        curl(hub.tls, url, out=path)
+        nginx, nginx_port = start_nginx(self.world, "list-nginx", "nginx-origin.conf.in", self.pki,
+                                        files=files)
+        memory, memory_port = self.world.spawn_printing_port("list-memory", [
+            self.tools / "perf_mem_server", path, self.pki / "server.crt", self.pki / "server.key"])
+        other = Tls(self.pki / "ca.crt", self.pki / "client.crt", self.pki / "client.key")
+        ways = {"fleet": (hub.tls, url), "nginx": (other, f"https://localhost:{nginx_port}/list.json"),
+                "memory": (other, f"https://localhost:{memory_port}/list.json")}
+        hub_before = hub.rss_kib()
+        for number in range(self.args.rounds + 1):
+            round_ = {name: self.list_once(hub, name, *way) for name, way in ways.items()}
+            if number > 0:
+                self.note_lists(round_)
+        self.report.add("fleet.list_growth_mib", (hub.rss_kib() - hub_before) / 1024, "MiB")
+        for process in (nginx, memory):
+            stop(process)
+        path.unlink()
+        self.say("lists: done")
+
+    def list_once(self, hub, name, tls, url):
+        used = cpu_ns([hub.pid])
+        figures = curl(tls, url)
+        figures["mbps"] = figures["bytes"] / figures["seconds"] / 1e6
+        figures["cpu_s"] = (cpu_ns([hub.pid]) - used) / 1e9 if name == "fleet" else 0
+        return figures
+
+    def note_lists(self, round_):
+        for name, figures in round_.items():
+            self.report.sample(f"{name}.list_mbps", figures["mbps"], "MB/s", "higher")
+        ours = round_["fleet"]
+        self.report.sample("fleet.list_first_ms", ours["first_ms"], "ms")
+        self.report.sample("fleet.list_cpu_ns_per_byte", ours["cpu_s"] * 1e9 / ours["bytes"], "ns")
+        for name in ("nginx", "memory"):
+            self.report.sample(f"fleet.list_mbps.vs_{name}", ours["mbps"] / round_[name]["mbps"],
+                               "ratio", "higher")
+
+    def watchers(self, hub, simulator, clusters):
+        before = hub.rss_kib()
+        reader = self.reader("watchers", hub, PODS, WATCHER_CONNECTIONS,
+                             WATCHERS // WATCHER_CONNECTIONS)
+        each = max(1, 200 // clusters)
+        for number in range(self.args.rounds + 1):
+            reader.mark()
+            used = cpu_ns([hub.pid])
+            simulator.churn(n=each, all="true", mix="readiness")
+            result = reader.wait(each * clusters, 120)
+            if number > 0:
+                used = cpu_ns([hub.pid]) - used
+                self.report.sample("fleet.cpu_ns_per_event_and_watcher", used / result["events"],
+                                   "ns")
+                self.report.sample("fleet.deliveries_per_s", result["events"] / result["seconds"],
+                                   "events/s", "higher")
+        self.report.add("fleet.hub_kib_per_watcher", (hub.rss_kib() - before) / WATCHERS, "KiB")
+        reader.stop()
+        self.say("watchers: done")
+
+    # ---- one cluster ----
+
+    def events(self):
+        simulator = self.simulator("events-sim")
+        hub = FleetHub(self.world, self.programs, "events-hub")
+        agent = FleetAgent(self.world, self.programs, hub, simulator, "c1", "events-")
+        hub.wait_objects(PODS_EACH)
+        near = simulator.endpoint()
+        near.ask("POST", CONFIGMAPS.rstrip("/"), '{"metadata":{"name":"k1"},"data":{"x":"'
+                 + "x" * 700 + '"}}', {"content-type": "application/json"})
+        bare = Reader(self.world, self.tools, "bare-events", near.port, near.tls,
+                      watch_path("", PODS, near.version(PODS), includeObject="Object"),
+                      "--accept", AS_TABLE)
+        ours = self.reader("fleet-events", hub, PODS, 1, 1, "--ages")
+        for number in range(self.args.rounds + 1):
+            self.burst(simulator, bare, ours, agent, number > 0)
+        for number in range(self.args.rounds):
+            self.ages(simulator, hub, ours)
+        for reader in (bare, ours):
+            reader.stop()
+        self.stop_all(agent, hub, simulator)
+        self.say("events of one cluster: done")
+
+    def burst(self, simulator, bare, ours, agent, counts):
+        """The agent reads behind the bare reader, each from an own watch of the same events."""
+        seconds = {}
+        used = cpu_ns([agent.pid])
+        for reader in (bare, ours):
+            reader.mark()
+        simulator.churn(n=BURST, mix="readiness")
+        for name, reader in (("bare", bare), ("ours", ours)):
+            seconds[name] = reader.quiet(500)["seconds"]
+        if counts:
+            self.report.sample("fleet.events_1_per_s", BURST / seconds["ours"], "events/s", "higher")
+            self.report.sample("bare.events_1_per_s", BURST / seconds["bare"], "events/s", "higher")
+            self.report.sample("fleet.events_1.vs_bare", seconds["bare"] / seconds["ours"], "ratio",
+                               "higher")
+            self.report.sample("fleet.agent_cpu_us_per_event",
+                               (cpu_ns([agent.pid]) - used) / 1e3 / BURST, "us")
+
+    def ages(self, simulator, hub, reader):
+        simulator.churn(rate=AGE_RATE, mix="readiness")
+        reader.mark()
+        time.sleep(AGE_SECONDS)
+        simulator.churn(rate=0)
+        result = reader.quiet(300)
+        got = self.load(hub.tls, hub.api, f"/clusters/c1{CONFIGMAPS}k1", "--seconds", GET_SECONDS)
+        self.report.sample("fleet.event_age_p50_us", result["p50_us"], "us")
+        self.report.sample("fleet.event_age_p99_us", result["p99_us"], "us")
+        self.report.sample("relay.get_1k_p99_us", got["p99_us"], "us")
+        self.report.sample("fleet.event_age_p99.vs_get", result["p99_us"] / got["p99_us"], "ratio")
+
+    # ---- the slimmer ----
+
+    def slim(self):
+        """perf_slim_bench prints medians of ratios as key=value."""
+        program = Programs.find(self.args.bin, "perf_slim_bench")
+        out = run([program, "--rounds", max(5, self.args.rounds)])
+        values = dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
+        self.report.add("fleet.slim_mbps", float(values["slim_mb_s"]), "MB/s", "higher")
+        for other in ("jsonc", "memcpy"):
+            self.report.add(f"fleet.slim.vs_{other}", float(values[f"slim_over_{other}"]), "ratio",
+                            "higher")
+
+    def run(self):
+        for case in self.args.cases:
+            if case in ("agent", "wire"):
+                getattr(AgentCases(self), case)()
+            else:
+                getattr(self, case)()
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", default="build/release", help="build folder with the programs")
+    parser.add_argument("--json", help="write the figures to this file")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--pods", type=int, default=1_000_000,
+                        help=f"of the whole fleet, {PODS_EACH} in each cluster (%(default)s)")
+    parser.add_argument("--cases", default=",".join(CASES), help="default: %(default)s")
+    parser.add_argument("--keep", action="store_true", help="keep the work folder")
+    args = parser.parse_args()
+    args.cases = [n for n in args.cases.split(",") if n]
+    unknown = set(args.cases) - set(CASES)
+    if unknown or args.rounds < 1:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}" if unknown else "--rounds below 1")
+    return args
+
+
+def main():
+    args = parse_arguments()
+    report = FleetReport()
+    failed = False
+    try:
+        with World(args.keep) as world:
+            Bench(args, world, report).run()
+    except BenchError as e:
+        print(f"bench fleet: {e}", file=sys.stderr)
+        failed = True
+    report.finish()
+    report.print_all()  # what was measured before a failure, too
+    if args.json and not failed:
+        report.write_json(args.json)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
