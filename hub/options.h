@@ -21,6 +21,7 @@ struct hub_options {
     bool lax_key_mode;
     int64_t hold_ms;
     int64_t start_grace_ms;
+    int64_t fleet_wait_ms;
     int64_t request_timeout_ms;
     int64_t heartbeat_ms;
     int64_t silence_ms;
