@@ -34,6 +34,13 @@ struct hub_options {
     int64_t max_handshakes;
     int64_t max_requests;
     int64_t max_clusters;
+    const char *fleet_file;   /* NULL: nothing is synced, nobody reads */
+    const char *state_dir;    /* NULL: nothing is kept over a restart */
+    const char *admin_socket; /* NULL: none */
+    int64_t cache_quota;      /* of each cluster */
+    int64_t fleet_log_events;
+    int64_t fleet_wait_ms;
+    int64_t unsubscribe_after_ms;
 };
 
 extern const struct kr_program hub_program;
