@@ -39,7 +39,6 @@ struct hub_options {
     const char *admin_socket; /* NULL: none */
     int64_t cache_quota;      /* of each cluster */
     int64_t fleet_log_events;
-    int64_t fleet_wait_ms;
     int64_t unsubscribe_after_ms;
 };
 
