@@ -39,12 +39,58 @@ KR_BLOCK_INLINE struct kr_block kr_block_plain(const uint8_t *p)
     return b;
 }
 
+/* Commas and colons. */
+KR_BLOCK_INLINE uint64_t kr_separators_plain(const uint8_t *p)
+{
+    uint64_t mask = 0;
+
+    for (unsigned i = 0; i < KR_BLOCK; i++)
+        mask |= p[i] == ',' || p[i] == ':' ? (uint64_t)1 << i : 0;
+    return mask;
+}
+
 /* Bit i: the parity of the bits 0..i, by doubling. */
 KR_BLOCK_INLINE uint64_t kr_parity_plain(uint64_t x)
 {
     for (unsigned shift = 1; shift < 64; shift *= 2)
         x ^= x << shift;
     return x;
+}
+
+/* The bytes behind an odd number of backslashes; *carry is 1 if the first byte is, and becomes 1 if
+ * the byte behind the block is. A run of backslashes that starts at an even place and ends (its
+ * first byte behind) at an odd one is odd, and the other way round; adding the start of a run to
+ * the run carries to its end. */
+KR_BLOCK_INLINE uint64_t kr_block_escaped(uint64_t backslashes, uint64_t *carry)
+{
+    const uint64_t even = 0x5555555555555555;
+    uint64_t runs = backslashes & ~*carry; /* one that is escaped itself escapes nothing */
+    uint64_t starts = runs & ~(runs << 1);
+    uint64_t escaped = *carry;
+    uint64_t from_even;
+    uint64_t from_odd;
+
+    if (backslashes == 0) {
+        *carry = 0;
+        return escaped;
+    }
+    from_even = runs + (starts & even);
+    *carry = __builtin_add_overflow(runs, starts & ~even, &from_odd) ? 1 : 0;
+    return escaped | (from_even & ~runs & ~even) | (from_odd & ~runs & even);
+}
+
+/* The place behind the bracket that closes the value, or 0 if none of these does; `depth` is that
+ * before them. */
+KR_BLOCK_INLINE unsigned kr_block_closing(uint64_t depth, uint64_t opens, uint64_t closes)
+{
+    for (; closes != 0; closes &= closes - 1) {
+        uint64_t before = (closes & -closes) - 1;
+
+        if (depth + (uint64_t)__builtin_popcountll(opens & before) == 1)
+            return (unsigned)__builtin_ctzll(closes) + 1;
+        depth--;
+    }
+    return 0;
 }
 
 #if defined(KR_BLOCK_X86)
@@ -76,6 +122,15 @@ KR_BLOCK_INLINE struct kr_block kr_block_sse2(const uint8_t *p)
     return b;
 }
 
+KR_BLOCK_INLINE uint64_t kr_separators_sse2(const uint8_t *p)
+{
+    __m128i v[4];
+
+    for (unsigned i = 0; i < 4; i++)
+        v[i] = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
+    return kr_equal_sse2(v, ',') | kr_equal_sse2(v, ':');
+}
+
 KR_BLOCK_AVX2 static inline uint64_t kr_equal_avx2(__m256i low, __m256i high, char c)
 {
     const __m256i all = _mm256_set1_epi8(c);
@@ -99,6 +154,14 @@ KR_BLOCK_AVX2 static inline struct kr_block kr_block_avx2(const uint8_t *p)
     b.opens = kr_equal_avx2(low, high, '{');
     b.closes = kr_equal_avx2(low, high, '}');
     return b;
+}
+
+KR_BLOCK_AVX2 static inline uint64_t kr_separators_avx2(const uint8_t *p)
+{
+    __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)p);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(p + 32));
+
+    return kr_equal_avx2(low, high, ',') | kr_equal_avx2(low, high, ':');
 }
 
 /* A product without carries with all ones is the parity of each prefix. */

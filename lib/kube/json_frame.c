@@ -4,27 +4,6 @@
 #include "kube/json_block.h"
 #include "kube/json_scan.h"
 
-/* The bytes behind an odd number of backslashes. A run that starts at an even place and ends (its
- * first byte behind) at an odd one is odd, and the other way round; adding the start of a run to
- * the run carries to its end. */
-KR_BLOCK_INLINE uint64_t escaped_bytes(uint64_t backslashes, uint64_t *carry)
-{
-    const uint64_t even = 0x5555555555555555;
-    uint64_t runs = backslashes & ~*carry; /* one that is escaped itself escapes nothing */
-    uint64_t starts = runs & ~(runs << 1);
-    uint64_t from_even;
-    uint64_t from_odd;
-    uint64_t escaped = *carry;
-
-    if (backslashes == 0) {
-        *carry = 0;
-        return escaped;
-    }
-    from_even = runs + (starts & even);
-    *carry = __builtin_add_overflow(runs, starts & ~even, &from_odd) ? 1 : 0;
-    return escaped | (from_even & ~runs & ~even) | (from_odd & ~runs & even);
-}
-
 /* Whether one of the brackets of a block goes too deep. */
 static bool goes_deep(uint64_t depth, uint64_t opens, uint64_t closes)
 {
@@ -34,19 +13,6 @@ static bool goes_deep(uint64_t depth, uint64_t opens, uint64_t closes)
             return depth != 0; /* what lies behind the end of the value does not count */
     }
     return false;
-}
-
-/* The place behind the bracket that closes the value, or 0 if none of these does. */
-KR_BLOCK_INLINE unsigned closing(uint64_t depth, uint64_t opens, uint64_t closes)
-{
-    for (; closes != 0; closes &= closes - 1) {
-        uint64_t before = (closes & -closes) - 1;
-
-        if (depth + (uint64_t)__builtin_popcountll(opens & before) == 1)
-            return (unsigned)__builtin_ctzll(closes) + 1;
-        depth--;
-    }
-    return 0;
 }
 
 /* One block: the place behind the end of the value, or 0. */
@@ -61,7 +27,7 @@ KR_BLOCK_INLINE unsigned step(struct kr_frame *f, struct kr_block b, uint64_t pa
     if (f->depth + opened > KR_SCAN_DEPTH_MAX && !f->deep)
         f->deep = goes_deep(f->depth, opens, closes);
     if (closed >= f->depth) {
-        unsigned end = closing(f->depth, opens, closes);
+        unsigned end = kr_block_closing(f->depth, opens, closes);
 
         if (end != 0)
             return end;
@@ -96,7 +62,7 @@ KR_BLOCK_INLINE size_t feed(struct kr_frame *f, struct kr_bytes in, read_block *
             n = KR_BLOCK;
         }
         b = block(p);
-        escaped = escaped_bytes(b.backslashes, &f->escaped);
+        escaped = kr_block_escaped(b.backslashes, &f->escaped);
         if (n < KR_BLOCK)
             f->escaped = escaped >> n & 1;
         end = step(f, b, parity(b.quotes & ~escaped));

@@ -5,7 +5,7 @@
 #include "kube/slim.h"
 
 #include "base/err.h"
-#include "kube/json_frame.h"
+#include "kube/json_cursor.h"
 #include "kube/slim_profile.h"
 
 enum place { PLACE_TOP, PLACE_METADATA, PLACE_BELOW };
@@ -13,9 +13,9 @@ enum place { PLACE_TOP, PLACE_METADATA, PLACE_BELOW };
 struct level {
     uint64_t paths;      /* that fit so far */
     const uint8_t *last; /* behind the last value that stays; NULL: none so far */
+    uint8_t close;       /* the bracket that ends it */
     enum place place;
     bool whole; /* all stays but what a path drops */
-    bool array;
 };
 
 enum verdict {
@@ -26,71 +26,51 @@ enum verdict {
 
 /* What is to be done with one value. */
 struct fate {
+    uint64_t paths; /* for what is in it */
     enum verdict verdict;
     enum place place; /* of what is in it */
     bool whole;
-    bool lossy; /* leaving it out is a loss */
-    uint64_t paths;
+    bool lossy;            /* leaving it out is a loss */
+    struct kr_bytes *told; /* where the caller wants it */
+};
+
+/* A member or an element. */
+struct item {
+    const uint8_t *start;
+    const uint8_t *value;
+    const uint8_t *behind; /* its value */
 };
 
 struct slim {
+    struct kr_cursor cursor;
     const struct kr_profile *profile;
-    const uint8_t *p;
+    const uint8_t *at; /* where the next member or element starts, or white space before it */
     const uint8_t *end;
     const uint8_t *from;
     struct kr_buf *out;
     struct kr_slim *seen;
     unsigned depth; /* index of the innermost level */
     struct level levels[KR_PATH_STEPS_MAX + 1];
-    uint8_t name[KR_PATH_BYTES_MAX + 1]; /* a key with escapes, decoded */
+    uint8_t name[KR_PATH_BYTES_MAX]; /* a key with escapes, decoded */
 };
-
-static void skip_space(struct slim *s)
-{
-    s->p = kr_skip_space(s->p, s->end);
-}
-
-static bool take(struct slim *s, uint8_t c)
-{
-    if (s->p == s->end || *s->p != c)
-        return false;
-    s->p++;
-    return true;
-}
-
-static struct kr_bytes rest(const struct slim *s)
-{
-    return kr_bytes_of(s->p, (size_t)(s->end - s->p));
-}
 
 static int copy_until(struct slim *s, const uint8_t *to)
 {
     return kr_buf_append(s->out, kr_bytes_of(s->from, (size_t)(to - s->from)));
 }
 
-/* The key without its escapes; one that is longer than all that a path can name becomes empty. */
-static struct kr_bytes decode(struct slim *s, struct kr_bytes key)
-{
-    struct kr_buf name = {s->name, 0, sizeof s->name, sizeof s->name};
-    struct kr_bytes quoted = {key.p - 1, key.n + 2};
+/* ---- what becomes of a value ---- */
 
-    if (kr_bytes_find(key, '\\') == key.n)
-        return key;
-    if (kr_scan_string(quoted, &name) != 0)
-        return kr_bytes_of(NULL, 0);
-    return kr_buf_bytes(&name);
-}
-
-/* A value in a place without rules of its own. */
-static struct fate judge(const struct slim *s, uint64_t paths, bool whole)
+/* In a place without rules of its own. */
+static inline struct fate judge(const struct slim *s, uint64_t paths, bool whole)
 {
-    const struct kr_profile_level *level = &s->profile->levels[s->depth];
+    const uint64_t ends = s->profile->levels[s->depth].ends;
     const uint64_t keep = s->profile->keep;
     struct fate fate = {.verdict = LEAVE_OUT, .place = PLACE_BELOW, .lossy = true};
 
-    if ((paths & ~keep & level->ends) != 0)
+    if ((paths & ~keep & ends) != 0)
         return fate;
-    fate.whole = whole || (paths & keep & level->ends) != 0;
+    fate.whole = whole || (paths & keep & ends) != 0;
     fate.paths = fate.whole ? paths & ~keep : paths;
     if (fate.whole)
         fate.verdict = fate.paths != 0 ? DESCEND : COPY;
@@ -99,222 +79,275 @@ static struct fate judge(const struct slim *s, uint64_t paths, bool whole)
     return fate;
 }
 
-static struct fate judge_top(const struct slim *s, struct kr_bytes name, uint64_t paths)
+static struct fate judge_top(const struct slim *s, const struct kr_profile_name *name,
+                             uint64_t paths)
 {
-    if (kr_bytes_is(name, "metadata"))
-        return (struct fate){.verdict = DESCEND,
-                             .place = PLACE_METADATA,
-                             .whole = true,
-                             .paths = paths & ~s->profile->keep};
-    if (kr_bytes_is(name, "apiVersion") || kr_bytes_is(name, "kind"))
+    if (name != NULL && name->rule == KR_NAME_LEFT_OUT)
         return (struct fate){.verdict = LEAVE_OUT};
+    if (name != NULL && name->rule == KR_NAME_METADATA)
+        return (struct fate){.paths = paths & ~s->profile->keep,
+                             .verdict = DESCEND,
+                             .place = PLACE_METADATA,
+                             .whole = true};
     return judge(s, paths, !s->profile->keeps);
 }
 
-/* What a caller wants to know of metadata; NULL: nothing. */
-static struct kr_bytes *wanted(struct kr_slim *seen, struct kr_bytes name)
+static struct fate judge_metadata(const struct slim *s, const struct kr_profile_name *name,
+                                  uint64_t paths)
 {
-    if (kr_bytes_is(name, "name"))
-        return &seen->name;
-    if (kr_bytes_is(name, "namespace"))
-        return &seen->ns;
-    if (kr_bytes_is(name, "uid"))
-        return &seen->uid;
-    if (kr_bytes_is(name, "resourceVersion"))
-        return &seen->version;
-    return NULL;
-}
-
-static struct fate judge_metadata(const struct slim *s, struct kr_bytes name, uint64_t paths)
-{
-    if (kr_bytes_is(name, "resourceVersion") || kr_bytes_is(name, "managedFields"))
-        return (struct fate){.verdict = LEAVE_OUT};
-    if (kr_bytes_is(name, "annotations"))
+    switch (name != NULL ? name->rule : KR_NAME_ORDINARY) {
+    case KR_NAME_ANNOTATIONS:
         return judge(s, paths, true);
-    return (struct fate){.verdict = COPY};
+    case KR_NAME_LEFT_OUT:
+        return (struct fate){.verdict = LEAVE_OUT};
+    case KR_NAME_VERSION:
+        return (struct fate){.verdict = LEAVE_OUT, .told = &s->seen->version};
+    case KR_NAME_NAME:
+        return (struct fate){.verdict = COPY, .told = &s->seen->name};
+    case KR_NAME_NAMESPACE:
+        return (struct fate){.verdict = COPY, .told = &s->seen->ns};
+    case KR_NAME_UID:
+        return (struct fate){.verdict = COPY, .told = &s->seen->uid};
+    default:
+        return (struct fate){.verdict = COPY};
+    }
 }
 
-static struct fate judge_member(const struct slim *s, struct kr_bytes name)
+/* The name that a key means; its escapes are undone if it has any. One that is longer than all
+ * paths has no rule. */
+static const struct kr_profile_name *find_name(struct slim *s, const struct kr_profile_level *level,
+                                               struct kr_bytes key)
+{
+    struct kr_buf name = {s->name, 0, sizeof s->name, sizeof s->name};
+    struct kr_bytes quoted = {key.p - 1, key.n + 2};
+
+    if (!kr_cursor_escapes(&s->cursor, key.p) || kr_bytes_find(key, '\\') == key.n)
+        return kr_profile_find(level, key);
+    return kr_scan_string(quoted, &name) == 0 ? kr_profile_find(level, kr_buf_bytes(&name)) : NULL;
+}
+
+static inline struct fate judge_member(struct slim *s, struct kr_bytes key)
 {
     const struct level *level = &s->levels[s->depth];
-    uint64_t paths = level->paths & kr_profile_match(&s->profile->levels[s->depth], name);
+    const bool in_metadata = level->place == PLACE_METADATA;
+    const struct kr_profile_level *names =
+        &s->profile->levels[in_metadata ? KR_LEVEL_OF_METADATA : s->depth];
+    const struct kr_profile_name *name = find_name(s, names, key);
+    const uint64_t paths = level->paths & (names->any | (name != NULL ? name->paths : 0));
 
-    switch (level->place) {
-    case PLACE_TOP:
-        return judge_top(s, name, paths);
-    case PLACE_METADATA:
+    if (in_metadata)
         return judge_metadata(s, name, paths);
-    case PLACE_BELOW:
-        break;
-    }
+    if (level->place == PLACE_TOP)
+        return judge_top(s, name, paths);
     return judge(s, paths, level->whole);
 }
 
-static struct fate judge_element(const struct slim *s)
+/* What can be gone through are objects and arrays only. Of the others, an element keeps its place,
+ * and null stands for the object that could be there. */
+static enum verdict settle(const struct slim *s, const struct fate *fate, uint8_t first)
+{
+    if (fate->verdict != DESCEND || first == '{' || first == '[')
+        return fate->verdict;
+    return fate->whole || s->levels[s->depth].close == ']' || first == 'n' ? COPY : LEAVE_OUT;
+}
+
+/* ---- the way through the text ---- */
+
+static const uint8_t *trim(const uint8_t *from, const uint8_t *behind)
+{
+    while (behind > from && kr_is_space(behind[-1]))
+        behind--;
+    return behind;
+}
+
+/* From the start of a member up to its value; false: it is none. */
+static inline bool take_key(struct slim *s, struct item *item, struct kr_bytes *key)
+{
+    const uint8_t *colon = kr_cursor_next(&s->cursor);
+    const uint8_t *behind;
+
+    if (colon == NULL || *colon != ':' || *item->start != '"')
+        return false;
+    behind = trim(item->start, colon);
+    if (behind - item->start < 2 || behind[-1] != '"')
+        return false;
+    *key = kr_bytes_of(item->start + 1, (size_t)(behind - item->start) - 2);
+    item->value = kr_skip_space(colon + 1, s->end);
+    return item->value < s->end;
+}
+
+/* Behind a value, or behind an opening bracket: to the comma or the bracket that closes. NULL:
+ * neither follows. */
+static inline const uint8_t *follow(struct slim *s, const uint8_t *behind)
+{
+    const uint8_t *mark = kr_cursor_next(&s->cursor);
+
+    if (mark == NULL || kr_skip_space(behind, mark) != mark)
+        return NULL;
+    return *mark == ',' || *mark == s->levels[s->depth].close ? mark : NULL;
+}
+
+/* Over a value that stays or goes as a whole: what follows it, NULL if it is malformed. */
+static inline const uint8_t *pass(struct slim *s, struct item *item)
+{
+    const uint8_t *mark;
+
+    if (*item->value == '{' || *item->value == '[') {
+        const uint8_t *close;
+
+        kr_cursor_next(&s->cursor); /* the bracket itself */
+        close = kr_cursor_close(&s->cursor);
+        item->behind = close + 1;
+        return close != NULL ? follow(s, item->behind) : NULL;
+    }
+    mark = kr_cursor_next(&s->cursor);
+    if (mark == NULL || (*mark != ',' && *mark != s->levels[s->depth].close))
+        return NULL;
+    item->behind = trim(item->value, mark);
+    return item->behind != item->value ? mark : NULL;
+}
+
+/* Leaves a member or an element out; `mark` follows it. */
+static int cut(struct slim *s, const struct item *item, const uint8_t *mark)
 {
     const struct level *level = &s->levels[s->depth];
-
-    return judge(s, level->paths & s->profile->levels[s->depth].any, level->whole);
-}
-
-static void descend(struct slim *s, struct fate fate)
-{
-    bool array = *s->p == '[';
-
-    s->p++;
-    s->depth++;
-    s->levels[s->depth] = (struct level){
-        .paths = fate.paths, .place = fate.place, .whole = fate.whole, .array = array};
-}
-
-/* Takes the key and what is behind it, up to its value. False: malformed. */
-static bool take_key(struct slim *s, struct kr_bytes *key)
-{
-    size_t n = kr_frame_string(rest(s));
-
-    if (n == 0)
-        return false;
-    *key = kr_bytes_of(s->p + 1, n - 2);
-    s->p += n;
-    skip_space(s);
-    if (!take(s, ':'))
-        return false;
-    skip_space(s);
-    return true;
-}
-
-/* What stands of an object or array that nothing goes through, or of a value that is neither. */
-static enum verdict settle(const struct slim *s, struct fate fate)
-{
-    const uint8_t c = s->p < s->end ? *s->p : 0;
-
-    if (fate.verdict != DESCEND || c == '{' || c == '[')
-        return fate.verdict;
-    /* An element keeps its place, and null stands for the object that could be there. */
-    return fate.whole || s->levels[s->depth].array || c == 'n' ? COPY : LEAVE_OUT;
-}
-
-/* Behind a value: the comma and the space around it. False: malformed. */
-static bool take_comma(struct slim *s)
-{
-    const uint8_t close = s->levels[s->depth].array ? ']' : '}';
-
-    skip_space(s);
-    if (take(s, ',')) {
-        skip_space(s);
-        return s->p < s->end && *s->p != close;
-    }
-    return s->p < s->end && *s->p == close;
-}
-
-static bool note_value(struct slim *s, struct kr_bytes name, struct kr_bytes value)
-{
-    struct kr_bytes *to = wanted(s->seen, name);
-
-    return to == NULL || kr_bytes_is(value, "null") || kr_scan_plain(value, to);
-}
-
-/* A member or an element that stays whole or goes whole; `start` is where it starts, s->p is at its
- * value. */
-static int pass_over(struct slim *s, const uint8_t *start, struct kr_bytes name, struct fate fate,
-                     enum verdict verdict)
-{
-    struct level *level = &s->levels[s->depth];
-    const size_t n = kr_frame_value(rest(s));
-    const uint8_t *behind = s->p + n;
-    const uint8_t *to = level->last != NULL ? level->last : start;
+    const uint8_t *to = level->last != NULL ? level->last : item->start;
     int rc = 0;
 
-    if (n == 0 || (level->place == PLACE_METADATA && !note_value(s, name, kr_bytes_of(s->p, n))))
-        return KR_EPROTO;
-    s->p = behind;
-    if (!take_comma(s))
-        return KR_EPROTO;
-    if (verdict == COPY) {
-        level->last = behind;
-        return 0;
-    }
-    if (fate.lossy)
-        s->seen->lossy = true;
     if (to > s->from)
         rc = copy_until(s, to);
-    s->from = level->last != NULL ? behind : s->p;
+    if (level->last != NULL)
+        s->from = item->behind;
+    else
+        s->from = *mark == ',' ? kr_skip_space(mark + 1, s->end) : mark;
     return rc;
+}
+
+/* Behind the bracket at `close`, which ended the innermost level: up to where something comes. NULL
+ * in `at`: that was the outermost one. */
+static int ascend(struct slim *s, const uint8_t *close)
+{
+    const uint8_t *mark = close;
+
+    while (*mark != ',') {
+        const uint8_t *behind = mark + 1;
+
+        if (s->depth == 0) {
+            s->at = NULL;
+            if (kr_skip_space(behind, s->end) != s->end)
+                return KR_EPROTO;
+            return copy_until(s, behind);
+        }
+        s->levels[--s->depth].last = behind;
+        mark = follow(s, behind);
+        if (mark == NULL)
+            return KR_EPROTO;
+    }
+    s->at = mark + 1;
+    return 0;
+}
+
+static bool is_empty(const struct slim *s, const uint8_t *value)
+{
+    const uint8_t *first = kr_skip_space(value + 1, s->end);
+
+    return first < s->end && *first == s->levels[s->depth].close;
+}
+
+/* Into an object or array. */
+static int descend(struct slim *s, const struct item *item, const struct fate *fate)
+{
+    kr_cursor_next(&s->cursor); /* the bracket itself */
+    s->levels[++s->depth] = (struct level){.paths = fate->paths,
+                                           .place = fate->place,
+                                           .whole = fate->whole,
+                                           .close = *item->value == '[' ? ']' : '}'};
+    s->at = item->value + 1;
+    return is_empty(s, item->value) ? ascend(s, kr_cursor_next(&s->cursor)) : 0;
+}
+
+static bool tell(const struct fate *fate, struct kr_bytes value)
+{
+    return fate->told == NULL || kr_bytes_is(value, "null") || kr_scan_plain(value, fate->told);
 }
 
 /* The next member or element of the innermost level. */
 static int next(struct slim *s)
 {
-    const uint8_t *start = s->p;
-    struct kr_bytes name = {0};
+    struct level *level = &s->levels[s->depth];
+    struct item item = {.start = kr_skip_space(s->at, s->end)};
+    struct kr_bytes key;
     struct fate fate;
     enum verdict verdict;
+    const uint8_t *mark;
+    int rc = 0;
 
-    if (s->levels[s->depth].array) {
-        fate = judge_element(s);
+    if (item.start == s->end)
+        return KR_EPROTO;
+    if (level->close == ']') {
+        item.value = item.start;
+        fate = judge(s, level->paths & s->profile->levels[s->depth].any, level->whole);
     } else {
-        if (!take_key(s, &name))
+        if (!take_key(s, &item, &key))
             return KR_EPROTO;
-        name = decode(s, name);
-        fate = judge_member(s, name);
+        fate = judge_member(s, key);
     }
-    verdict = settle(s, fate);
-    if (verdict != DESCEND)
-        return pass_over(s, start, name, fate, verdict);
-    descend(s, fate);
-    skip_space(s);
-    return 0;
+    verdict = settle(s, &fate, *item.value);
+    if (verdict == DESCEND)
+        return descend(s, &item, &fate);
+    mark = pass(s, &item);
+    if (mark == NULL || !tell(&fate, kr_bytes_of(item.value, (size_t)(item.behind - item.value))))
+        return KR_EPROTO;
+    if (verdict == COPY) {
+        level->last = item.behind;
+    } else {
+        s->seen->lossy |= fate.lossy;
+        rc = cut(s, &item, mark);
+    }
+    s->at = mark + 1;
+    return rc != 0 || *mark == ',' ? rc : ascend(s, mark);
 }
 
-static int walk(struct slim *s)
+static int walk(struct slim *s, struct kr_bytes object)
 {
-    skip_space(s);
-    if (!take(s, '{'))
-        return KR_EPROTO;
-    s->from = s->p - 1;
-    skip_space(s);
-    for (;;) {
-        int rc = 0;
+    const uint8_t *start = kr_skip_space(object.p, s->end);
+    int rc;
 
-        if (!take(s, s->levels[s->depth].array ? ']' : '}'))
-            rc = next(s);
-        else if (s->depth == 0)
-            return copy_until(s, s->p);
-        else {
-            s->levels[--s->depth].last = s->p;
-            rc = take_comma(s) ? 0 : KR_EPROTO;
-        }
-        if (rc != 0)
-            return rc;
-    }
+    if (start == s->end || *start != '{')
+        return KR_EPROTO;
+    kr_cursor_start(&s->cursor, kr_bytes_of(start, (size_t)(s->end - start)), kr_frame_best());
+    kr_cursor_next(&s->cursor); /* the bracket itself */
+    s->from = start;
+    s->at = start + 1;
+    rc = is_empty(s, start) ? ascend(s, kr_cursor_next(&s->cursor)) : 0;
+    while (rc == 0 && s->at != NULL)
+        rc = next(s);
+    return rc;
 }
 
 int kr_slim(const struct kr_profile *p, struct kr_bytes object, struct kr_buf *out,
             struct kr_slim *seen, struct kr_note *why)
 {
-    struct slim s;
+    struct slim s; /* name and most levels are written before they are read */
     const size_t before = out->n;
     int rc;
 
+    *seen = (struct kr_slim){0};
     if (object.n == 0)
         return kr_note_set(why, KR_EPROTO, "object: no text");
-    *seen = (struct kr_slim){0};
     s.profile = p;
-    s.p = object.p;
+    s.at = object.p;
     s.end = object.p + object.n;
     s.out = out;
     s.seen = seen;
     s.depth = 0;
-    s.levels[0] = (struct level){.paths = p->all, .place = PLACE_TOP};
-    rc = walk(&s);
-    if (rc == 0) {
-        skip_space(&s);
-        rc = s.p == s.end ? 0 : KR_EPROTO;
-    }
+    s.levels[0] = (struct level){.paths = p->all, .place = PLACE_TOP, .close = '}'};
+    rc = walk(&s, object);
     if (rc == 0)
         return 0;
     out->n = before;
     if (rc == KR_EPROTO)
-        return kr_note_set(why, rc, "object: malformed at byte %zu", (size_t)(s.p - object.p));
+        return kr_note_set(why, rc, "object: malformed near byte %zu",
+                           s.at != NULL ? (size_t)(s.at - object.p) : object.n);
     return kr_note_set(why, rc, "object: %s", kr_err_text(rc));
 }

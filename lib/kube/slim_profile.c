@@ -5,177 +5,163 @@
 
 #include "base/err.h"
 
-struct step {
-    bool any;
-    struct kr_bytes name; /* lies in the profile's text */
+static const struct {
+    unsigned level;
+    const char *name;
+    enum kr_name_rule rule;
+} rules[] = {
+    {0, "apiVersion", KR_NAME_LEFT_OUT},
+    {0, "kind", KR_NAME_LEFT_OUT},
+    {0, "metadata", KR_NAME_METADATA},
+    {KR_LEVEL_OF_METADATA, "name", KR_NAME_NAME},
+    {KR_LEVEL_OF_METADATA, "namespace", KR_NAME_NAMESPACE},
+    {KR_LEVEL_OF_METADATA, "uid", KR_NAME_UID},
+    {KR_LEVEL_OF_METADATA, "resourceVersion", KR_NAME_VERSION},
+    {KR_LEVEL_OF_METADATA, "managedFields", KR_NAME_LEFT_OUT},
+    {KR_LEVEL_OF_METADATA, "annotations", KR_NAME_ANNOTATIONS},
 };
 
-struct path {
-    struct step steps[KR_PATH_STEPS_MAX];
-    size_t count;
-};
+#define RULES (sizeof rules / sizeof rules[0])
 
-/* A name without quotes goes up to one of these. */
-static bool is_special(uint8_t c)
+static uint64_t load8(const uint8_t *p)
 {
-    return c <= ' ' || c == '.' || c == '[' || c == ']' || c == '"' || c == '*' || c == '\\' ||
-           c == 0x7F;
+    uint64_t v;
+
+    memcpy(&v, p, 8);
+    return v;
 }
 
-/* The length of the JSON string at the front of `rest`; 0: none. */
-static size_t quoted_length(struct kr_bytes rest)
+static uint64_t load4(const uint8_t *p)
 {
-    size_t at = 1;
+    uint32_t v;
 
-    if (rest.n < 2 || rest.p[0] != '"')
-        return 0;
-    while (at < rest.n && rest.p[at] != '"')
-        at += rest.p[at] == '\\' ? 2 : 1;
-    return at < rest.n ? at + 1 : 0;
+    memcpy(&v, p, 4);
+    return v;
 }
 
-static bool take(struct kr_bytes *rest, struct kr_bytes what)
+/* The first and last bytes of a name in two words. With its length they say all of a name of up to
+ * sixteen bytes. */
+static inline void pack(struct kr_bytes name, uint64_t *head, uint64_t *tail)
 {
-    if (!kr_bytes_starts(*rest, what))
-        return false;
-    *rest = kr_bytes_skip(*rest, what.n);
-    return true;
-}
+    const size_t n = name.n;
 
-/* Appends to the text and gives the place. The text has room for all paths: it never moves. */
-static int put_name(struct kr_buf *text, struct kr_bytes in, bool quoted, struct kr_bytes *out)
-{
-    size_t from = text->n;
-    int rc = quoted ? kr_scan_string(in, text) : kr_buf_append(text, in);
-
-    if (rc == 0)
-        *out = kr_bytes_of(text->p + from, text->n - from);
-    return rc;
-}
-
-static int take_bracket(struct kr_bytes *rest, struct kr_buf *text, struct step *out)
-{
-    struct kr_bytes name;
-
-    if (take(rest, KR_LIT("*]"))) {
-        out->any = true;
-        return 0;
+    *tail = 0;
+    if (n >= 8) {
+        *head = load8(name.p);
+        *tail = load8(name.p + n - 8);
+    } else if (n >= 4) {
+        *head = load4(name.p);
+        *tail = load4(name.p + n - 4);
+    } else {
+        *head = n == 0 ? 0 : (uint64_t)(name.p[0] | name.p[n / 2] << 8 | name.p[n - 1] << 16);
     }
-    name = kr_bytes_of(rest->p, quoted_length(*rest));
-    if (name.n == 0 || kr_scan_check(name, 1, NULL) != 0)
-        return KR_EINVAL;
-    *rest = kr_bytes_skip(*rest, name.n);
-    if (!take(rest, KR_LIT("]")))
-        return KR_EINVAL;
-    return put_name(text, name, true, &out->name);
 }
 
-static int take_name(struct kr_bytes *rest, struct kr_buf *text, struct step *out)
+static inline size_t slot_of(uint64_t head, uint64_t tail, size_t n, unsigned bits)
 {
-    struct kr_bytes name = *rest;
-    size_t n = 0;
+    const uint64_t mix = (head ^ tail * 0xC2B2AE3D27D4EB4F) + n;
 
-    while (n < rest->n && !is_special(rest->p[n]))
-        n++;
-    name.n = n;
-    if (n == 0)
-        return KR_EINVAL;
-    *rest = kr_bytes_skip(*rest, n);
-    return put_name(text, name, false, &out->name);
+    return (size_t)(mix * 0x9E3779B97F4A7C15 >> (64 - bits));
 }
 
-static int read_steps(struct kr_bytes rest, struct kr_buf *text, struct path *out)
+const struct kr_profile_name *kr_profile_find(const struct kr_profile_level *level,
+                                              struct kr_bytes name)
 {
-    int rc = 0;
+    const size_t mask = ((size_t)1 << level->bits) - 1;
+    uint64_t head;
+    uint64_t tail;
 
-    out->count = 0;
-    while (rc == 0 && rest.n != 0) {
-        struct step *step = &out->steps[out->count];
+    pack(name, &head, &tail);
+    for (size_t i = slot_of(head, tail, name.n, level->bits);; i = (i + 1) & mask) {
+        const struct kr_profile_name *slot = &level->slots[i];
 
-        if (out->count == KR_PATH_STEPS_MAX)
-            return KR_ETOOBIG;
-        *step = (struct step){0};
-        if (take(&rest, KR_LIT("[")))
-            rc = take_bracket(&rest, text, step);
-        else if (out->count == 0 || take(&rest, KR_LIT(".")))
-            rc = take_name(&rest, text, step);
-        else
-            rc = KR_EINVAL;
-        out->count++;
+        if (!slot->used)
+            return NULL;
+        if (slot->head == head && slot->tail == tail && slot->name.n == name.n &&
+            (name.n <= 16 || memcmp(slot->name.p, name.p, name.n) == 0))
+            return slot;
     }
-    return out->count == 0 ? KR_EINVAL : rc;
 }
 
-/* What is always kept cannot be dropped, and what is always left out cannot be kept. */
-static const char *fault_of(const struct path *path, bool keep)
+/* The name at a level, put there if need be: there is room. */
+static struct kr_profile_name *put_name(struct kr_profile_level *level, struct kr_bytes name)
 {
-    const struct step *first = &path->steps[0];
+    struct kr_profile_name *found = (struct kr_profile_name *)kr_profile_find(level, name);
+    const size_t mask = ((size_t)1 << level->bits) - 1;
+    struct kr_profile_name new = {.name = name, .used = true};
+    size_t i;
 
-    if (first->any)
-        return "it must begin with a name";
-    if (keep || !kr_bytes_is(first->name, "metadata"))
-        return NULL;
-    if (path->count < 2 || path->steps[1].any || !kr_bytes_is(path->steps[1].name, "annotations"))
-        return "of metadata only annotations can be dropped";
-    return NULL;
+    if (found != NULL)
+        return found;
+    pack(name, &new.head, &new.tail);
+    i = slot_of(new.head, new.tail, name.n, level->bits);
+    while (level->slots[i].used)
+        i = (i + 1) & mask;
+    level->slots[i] = new;
+    return &level->slots[i];
 }
 
-static int read_path(struct kr_bytes in, bool keep, struct kr_buf *text, struct path *out,
-                     struct kr_note *why)
+static bool make_slots(struct kr_profile_level *level, size_t names)
 {
-    const int shown = (int)(in.n < 128 ? in.n : 128);
-    const char *fault = NULL;
-    int rc;
+    level->bits = 1;
+    while ((size_t)1 << level->bits < 2 * names)
+        level->bits++;
+    level->slots = calloc((size_t)1 << level->bits, sizeof *level->slots);
+    return level->slots != NULL;
+}
 
-    if (in.n > KR_PATH_BYTES_MAX)
-        return kr_note_set(why, KR_EINVAL, "path %.*s...: longer than %d bytes", shown,
-                           (const char *)in.p, KR_PATH_BYTES_MAX);
-    if (!kr_bytes_is_utf8(in))
-        return kr_note_set(why, KR_EINVAL, "a path is not valid UTF-8");
-    rc = read_steps(in, text, out);
-    if (rc == KR_ETOOBIG)
-        fault = "more than 16 steps";
-    else if (rc != 0)
-        fault = "malformed";
+static void put_step(struct kr_profile_level *level, const struct kr_path *path, size_t at,
+                     uint64_t bit)
+{
+    if (path->count <= at)
+        return;
+    if (path->steps[at].any)
+        level->any |= bit;
     else
-        fault = fault_of(out, keep);
-    if (fault != NULL)
-        return kr_note_set(why, KR_EINVAL, "path %.*s: %s", shown, (const char *)in.p, fault);
+        put_name(level, path->steps[at].name)->paths |= bit;
+    if (path->count == at + 1)
+        level->ends |= bit;
+}
+
+static int build_levels(struct kr_profile *p, const struct kr_path *paths, size_t count)
+{
+    for (size_t at = 0; at <= KR_PATH_STEPS_MAX; at++) {
+        /* Under metadata the paths are at their second step. */
+        const size_t step = at == KR_LEVEL_OF_METADATA ? 1 : at;
+
+        if (!make_slots(&p->levels[at], count + RULES))
+            return KR_ENOMEM;
+        for (size_t i = 0; i < count; i++)
+            put_step(&p->levels[at], &paths[i], step, (uint64_t)1 << i);
+    }
+    for (size_t i = 0; i < RULES; i++)
+        put_name(&p->levels[rules[i].level], kr_bytes_str(rules[i].name))->rule = rules[i].rule;
     return 0;
 }
 
-static struct kr_profile_name *find_name(struct kr_profile *p, size_t from, struct kr_bytes name)
+static int read_paths(struct kr_profile *p, const struct kr_profile_paths *in,
+                      struct kr_path *paths, struct kr_note *why)
 {
-    for (size_t i = from; i < p->name_count; i++) {
-        if (kr_bytes_eq(p->names[i].name, name))
-            return &p->names[i];
+    size_t count = 0;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < in->keep_count; i++, count++) {
+        rc = kr_path_read(in->keep[i], true, &p->names, &paths[count], why);
+        p->keep |= (uint64_t)1 << count;
+        p->all |= (uint64_t)1 << count;
     }
-    p->names[p->name_count] = (struct kr_profile_name){.name = name};
-    return &p->names[p->name_count++];
+    for (size_t i = 0; rc == 0 && i < in->drop_count; i++, count++) {
+        rc = kr_path_read(in->drop[i], false, &p->names, &paths[count], why);
+        p->all |= (uint64_t)1 << count;
+    }
+    p->keeps = in->keep_count != 0 || in->metadata_only;
+    if (rc != 0)
+        return rc;
+    rc = build_levels(p, paths, count);
+    return rc == 0 ? 0 : kr_note_set(why, rc, "out of memory");
 }
 
-static void build_level(struct kr_profile *p, size_t at, const struct path *paths, size_t count)
-{
-    struct kr_profile_level *level = &p->levels[at];
-    size_t from = p->name_count;
-
-    for (size_t i = 0; i < count; i++) {
-        uint64_t bit = (uint64_t)1 << i;
-
-        if (paths[i].count <= at)
-            continue;
-        if (paths[i].steps[at].any)
-            level->any |= bit;
-        else
-            find_name(p, from, paths[i].steps[at].name)->paths |= bit;
-        if (paths[i].count == at + 1)
-            level->ends |= bit;
-    }
-    level->names = p->names + from;
-    level->name_count = p->name_count - from;
-}
-
-static size_t text_size(const struct kr_bytes *paths, size_t count)
+static size_t size_of(const struct kr_bytes *paths, size_t count)
 {
     size_t n = 0;
 
@@ -184,50 +170,29 @@ static size_t text_size(const struct kr_bytes *paths, size_t count)
     return n;
 }
 
-static int read_paths(struct kr_profile *p, const struct kr_profile_paths *in, struct path *paths,
-                      struct kr_note *why)
-{
-    size_t count = 0;
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < in->keep_count; i++, count++) {
-        rc = read_path(in->keep[i], true, &p->text, &paths[count], why);
-        p->keep |= (uint64_t)1 << count;
-        p->all |= (uint64_t)1 << count;
-    }
-    for (size_t i = 0; rc == 0 && i < in->drop_count; i++, count++) {
-        rc = read_path(in->drop[i], false, &p->text, &paths[count], why);
-        p->all |= (uint64_t)1 << count;
-    }
-    for (size_t at = 0; rc == 0 && at < KR_PATH_STEPS_MAX; at++)
-        build_level(p, at, paths, count);
-    return rc;
-}
-
 struct kr_profile *kr_profile_create(const struct kr_profile_paths *in, struct kr_note *why)
 {
-    const size_t count = in->keep_count + in->drop_count;
     struct kr_profile *p = NULL;
-    struct path *paths = NULL;
+    struct kr_path *paths = NULL;
     size_t size;
+    int rc;
 
-    if (in->keep_count > KR_PATHS_MAX || in->drop_count > KR_PATHS_MAX || count > KR_PATHS_MAX) {
+    if (in->keep_count > KR_PATHS_MAX || in->drop_count > KR_PATHS_MAX - in->keep_count) {
         kr_note_text(why, "more than %d paths", KR_PATHS_MAX);
         return NULL;
     }
-    p = calloc(1, sizeof *p + count * KR_PATH_STEPS_MAX * sizeof p->names[0]);
-    paths = calloc(count + 1, sizeof *paths);
-    size = text_size(in->keep, in->keep_count) + text_size(in->drop, in->drop_count) + 1;
+    p = calloc(1, sizeof *p);
+    paths = calloc(KR_PATHS_MAX, sizeof *paths);
+    size = 1 + size_of(in->keep, in->keep_count) + size_of(in->drop, in->drop_count);
     if (p != NULL)
-        kr_buf_init(&p->text, size);
-    if (p == NULL || paths == NULL || kr_buf_reserve(&p->text, size) != 0) {
-        kr_note_text(why, "out of memory");
-    } else if (read_paths(p, in, paths, why) == 0) {
-        p->keeps = in->keep_count != 0 || in->metadata_only;
-        free(paths);
-        return p;
-    }
+        kr_buf_init(&p->names, size);
+    if (p == NULL || paths == NULL || kr_buf_reserve(&p->names, size) != 0)
+        rc = kr_note_set(why, KR_ENOMEM, "out of memory");
+    else
+        rc = read_paths(p, in, paths, why);
     free(paths);
+    if (rc == 0)
+        return p;
     kr_profile_destroy(p);
     return NULL;
 }
@@ -236,15 +201,8 @@ void kr_profile_destroy(struct kr_profile *p)
 {
     if (p == NULL)
         return;
-    kr_buf_deinit(&p->text);
+    for (size_t at = 0; at <= KR_PATH_STEPS_MAX; at++)
+        free(p->levels[at].slots);
+    kr_buf_deinit(&p->names);
     free(p);
-}
-
-uint64_t kr_profile_match(const struct kr_profile_level *level, struct kr_bytes name)
-{
-    for (size_t i = 0; i < level->name_count; i++) {
-        if (kr_bytes_eq(level->names[i].name, name))
-            return level->names[i].paths | level->any;
-    }
-    return level->any;
 }
