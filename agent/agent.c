@@ -8,8 +8,10 @@
 
 #include "agent/admin.h"
 #include "agent/apiserver.h"
+#include "agent/catalog.h"
 #include "agent/link.h"
 #include "agent/probe.h"
+#include "agent/sync_out.h"
 #include "base/assert.h"
 #include "base/err.h"
 
@@ -163,6 +165,9 @@ static int start(struct agent *a, const struct agent_options *options, struct kr
     a->c.api = agent_apiserver_create(&a->c, why);
     if (a->c.api == NULL)
         return KR_EINVAL;
+    a->c.catalog = agent_catalog_create(&a->c);
+    if (a->c.catalog == NULL || agent_sync_create(&a->c) != 0)
+        return kr_note_set(why, KR_ENOMEM, "out of memory");
     a->admin = agent_admin_create(&a->c, is_attached, a, why);
     if (a->admin == NULL)
         return KR_EIO;
@@ -183,6 +188,7 @@ static void run(struct agent *a)
     KR_LOG_AT(a->c.log, KR_LOG_INFO, "listening", KR_S("port", "admin"),
               KR_S("address", agent_admin_address(a->admin)));
     agent_probe_start(&a->probe);
+    agent_catalog_start(a->c.catalog);
     for (size_t i = 0; i < a->link_count; i++)
         agent_link_start(a->links[i]);
     kr_loop_run(a->c.loop);
@@ -193,6 +199,8 @@ static void stop(struct agent *a)
 {
     if (a->probe.c != NULL)
         agent_probe_stop(&a->probe);
+    if (a->c.catalog != NULL)
+        agent_catalog_stop(a->c.catalog);
     if (a->c.sched != NULL)
         kr_timer_stop(a->c.sched, &a->drain);
     for (size_t i = 0; i < a->link_count; i++)
@@ -204,6 +212,8 @@ static void stop(struct agent *a)
     a->c.io = NULL;
     for (size_t i = 0; i < a->link_count; i++)
         agent_link_destroy(a->links[i]);
+    agent_sync_destroy(&a->c);
+    agent_catalog_destroy(a->c.catalog);
     agent_apiserver_destroy(a->c.api);
     agent_admin_destroy(a->admin);
     kr_proxy_deinit(&a->proxy);

@@ -11,6 +11,7 @@
 
 static int send_state(struct agent_attach *a)
 {
+    static const struct kr_bytes features[] = {{(const uint8_t *)"sync/1", 6}};
     const struct agent_core *c = a->c;
     struct kr_agent_state s = {
         .cluster_uid = kr_bytes_str(c->health.cluster_uid),
@@ -24,6 +25,8 @@ static int send_state(struct agent_attach *a)
         .heartbeat = ++a->count,
         .loop_lag_ms = (uint32_t)kr_loop_take_lag_ms(c->loop),
         .draining = c->draining,
+        .features = features,
+        .feature_count = sizeof features / sizeof features[0],
     };
     struct kr_buf out = {.max = KR_STATE_MAX};
     int rc = kr_agent_state_encode(&s, &out);
@@ -83,7 +86,7 @@ static void on_end(void *user, int status, struct kr_bytes message)
     a->ops->on_attach_end(a->owner, "the Attach call ended");
 }
 
-static const struct kr_grpc_user stream_user = {on_message, NULL, on_end};
+static const struct kr_grpc_user stream_user = {.on_message = on_message, .on_end = on_end};
 
 void agent_attach_init(struct agent_attach *a, struct agent_core *c, enum kr_lane lane,
                        const struct agent_attach_owner *ops, void *owner)

@@ -14,6 +14,8 @@
 #include "wire/messages.h"
 
 struct agent_apiserver;
+struct agent_catalog;
+struct agent_sync;
 
 /* What is known of the API server; told to every hub. */
 struct agent_health {
@@ -35,6 +37,8 @@ struct agent_core {
     struct kr_identity self;
     struct kr_tls_context *hub_tls;
     struct agent_apiserver *api;
+    struct agent_catalog *catalog;
+    struct agent_sync *sync;
     struct agent_health health;
     uint8_t boot_id[16];
     size_t requests;

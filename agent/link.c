@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "agent/attach.h"
+#include "agent/catalog.h"
 #include "agent/counters.h"
 #include "agent/request.h"
+#include "agent/sync_out.h"
 #include "base/assert.h"
 #include "base/backoff.h"
 #include "base/err.h"
@@ -32,6 +34,7 @@ struct agent_link {
     struct kr_pipe *pipe; /* during the handshake */
     struct kr_conn *conn;
     struct agent_attach attach;
+    char replica[KR_NAME_MAX + 1]; /* the hub's name, as its certificate has it */
     bool attached;
     bool closing;
     int64_t refused_ms; /* the hub said to stay away that long; 0: it did not */
@@ -115,9 +118,14 @@ static void on_request(void *owner, struct kr_exchange *ex)
 {
     struct agent_link *l = owner;
 
-    if (kr_bytes_is(ex->head.path, KR_GRPC_ATTACH) &&
-        kr_head_find(&ex->head, KR_LIT("kuberelay-request-bin")) == NULL)
+    if (kr_head_find(&ex->head, KR_LIT("kuberelay-request-bin")) != NULL)
+        agent_request_start(l->c, ex);
+    else if (kr_bytes_is(ex->head.path, KR_GRPC_ATTACH))
         agent_attach_accept(&l->attach, ex);
+    else if (kr_bytes_is(ex->head.path, KR_GRPC_CATALOG))
+        agent_catalog_accept(l->c->catalog, ex);
+    else if (kr_bytes_is(ex->head.path, KR_GRPC_SYNC))
+        agent_sync_accept(l->c, ex, l->replica);
     else
         agent_request_start(l->c, ex);
 }
@@ -164,6 +172,7 @@ static int judge(void *owner, const struct kr_tls_info *info, struct kr_note *wh
     struct kr_identity hub = {0};
     int rc = kr_identity_judge(&hub, info->peer_der, &rules, why);
 
+    memcpy(l->replica, hub.name, sizeof l->replica);
     kr_identity_deinit(&hub);
     return rc;
 }

@@ -29,6 +29,10 @@ struct agent_options {
     int64_t drain_timeout_ms;
     int64_t window_budget;
     int64_t max_requests;
+    int64_t discovery_interval_ms;
+    struct kr_strings sync_allow;
+    struct kr_strings sync_deny;
+    struct kr_strings sync_namespaces;
 };
 
 extern const struct kr_program agent_program;

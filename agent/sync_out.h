@@ -14,6 +14,10 @@
 
 #define AGENT_SYNCS_MAX 1024
 
+/* Makes, and takes down, what all calls share (c->sync); takes down after all tunnels are gone. */
+int agent_sync_create(struct agent_core *c);
+void agent_sync_destroy(struct agent_core *c);
+
 /* Takes the exchange over; within on_request of a tunnel. `replica` is the hub's name, as its
  * certificate has it; lent. */
 void agent_sync_accept(struct agent_core *c, struct kr_exchange *ex, const char *replica);
