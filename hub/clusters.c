@@ -50,6 +50,7 @@ struct hub_cluster *hub_clusters_add(struct hub_clusters *cs, const char *name)
     kr_list_init(&c->tunnels);
     kr_list_init(&c->waiting);
     c->gone_ms = cs->sched->now_ms;
+    c->since_wall_ms = cs->sched->now_wall_ms;
     if (kr_map_put(&cs->by_name, kr_bytes_str(c->name), c) != 0) {
         free(c);
         return NULL;
@@ -65,7 +66,10 @@ void hub_cluster_link(struct hub_clusters *cs, struct hub_cluster *c, struct hub
     struct kr_list *node;
 
     kr_list_append(&c->tunnels, &l->link);
-    cs->connected += c->tunnel_count++ == 0;
+    if (c->tunnel_count++ == 0) {
+        cs->connected++;
+        c->since_wall_ms = cs->sched->now_wall_ms;
+    }
     c->gone_ms = -1;
     kr_metric_add(c->m_tunnels, 1);
     show(cs);
@@ -87,12 +91,13 @@ void hub_cluster_unlink(struct hub_clusters *cs, struct hub_cluster *c, struct h
     kr_metric_add(c->m_tunnels, -1);
     if (--c->tunnel_count == 0) {
         c->gone_ms = cs->sched->now_ms;
+        c->since_wall_ms = cs->sched->now_wall_ms;
         cs->connected--;
     }
     show(cs);
 }
 
-struct kr_conn *hub_cluster_pick(struct hub_cluster *c, enum hub_lane lane)
+static struct kr_conn *pick(struct hub_cluster *c, enum hub_lane lane, bool to_sync)
 {
     struct kr_conn *best = NULL;
     struct kr_conn *full = NULL; /* says better what is wrong than no tunnel would */
@@ -103,7 +108,7 @@ struct kr_conn *hub_cluster_pick(struct hub_cluster *c, enum hub_lane lane)
         struct hub_link *l = KR_CONTAINER_OF(node, struct hub_link, link);
         bool in_lane = l->lane == lane;
 
-        if (l->draining || l->conn->draining)
+        if (l->draining || l->conn->draining || (to_sync && !l->syncs))
             continue;
         if (!kr_conn_has_room(l->conn)) {
             full = l->conn;
@@ -116,6 +121,26 @@ struct kr_conn *hub_cluster_pick(struct hub_cluster *c, enum hub_lane lane)
         }
     }
     return best != NULL ? best : full;
+}
+
+struct kr_conn *hub_cluster_pick(struct hub_cluster *c, enum hub_lane lane)
+{
+    return pick(c, lane, false);
+}
+
+struct kr_conn *hub_cluster_pick_to_sync(struct hub_cluster *c)
+{
+    return pick(c, HUB_LANE_BULK, true);
+}
+
+bool hub_clusters_remove(struct hub_clusters *cs, struct hub_cluster *c)
+{
+    if (c->tunnel_count != 0 || !kr_list_empty(&c->waiting))
+        return false;
+    kr_map_erase(&cs->by_name, kr_bytes_str(c->name));
+    free(c);
+    show(cs);
+    return true;
 }
 
 int64_t hub_cluster_away_ms(const struct hub_clusters *cs, const struct hub_cluster *c)

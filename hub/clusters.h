@@ -23,6 +23,11 @@ struct hub_cluster {
     size_t tunnel_count;
     struct kr_list waiting; /* hub_waiter.link */
     int64_t gone_ms;        /* when the last tunnel went; -1: one is here */
+    int64_t since_wall_ms;  /* when it became what it is: connected or away */
+    /* As its agent told last: */
+    char agent_version[32];
+    char server_version[64];
+    uint32_t nodes;
     struct kr_metric *m_tunnels;
 };
 
@@ -32,6 +37,7 @@ struct hub_link {
     struct kr_conn *conn;
     enum hub_lane lane;
     bool draining; /* takes no new requests */
+    bool syncs;    /* the agent knows Catalog and Sync */
 };
 
 /* Somebody who waits for a tunnel of the cluster; embedded. */
@@ -59,6 +65,10 @@ void hub_cluster_link(struct hub_clusters *cs, struct hub_cluster *c, struct hub
 void hub_cluster_unlink(struct hub_clusters *cs, struct hub_cluster *c, struct hub_link *l);
 /* The least loaded tunnel of the lane, else of the other lane; NULL if there is none. */
 struct kr_conn *hub_cluster_pick(struct hub_cluster *c, enum hub_lane lane);
+/* The same among those of agents that sync. */
+struct kr_conn *hub_cluster_pick_to_sync(struct hub_cluster *c);
+/* It is forgotten. False: a tunnel is there, or somebody waits for one. */
+bool hub_clusters_remove(struct hub_clusters *cs, struct hub_cluster *c);
 /* How long no tunnel has been there; 0 if there is one. */
 int64_t hub_cluster_away_ms(const struct hub_clusters *cs, const struct hub_cluster *c);
 

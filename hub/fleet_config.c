@@ -132,6 +132,18 @@ const struct hub_profile *hub_fleet_profile(const struct hub_fleet_config *f, co
     return NULL;
 }
 
+bool hub_fleet_may_sync(const struct hub_fleet_config *f, struct kr_bytes group,
+                        struct kr_bytes resource)
+{
+    bool by_star = !hub_fleet_must_be_named(group, resource);
+
+    for (size_t i = 0; i < f->profile_count; i++) {
+        if (hub_names_have_resource(&f->profiles[i].resources, group, resource, by_star))
+            return true;
+    }
+    return by_star && f->on_demand;
+}
+
 const struct hub_profile *hub_fleet_default_profile(const struct hub_fleet_config *f)
 {
     return &f->fallback;

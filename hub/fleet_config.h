@@ -56,6 +56,9 @@ const struct hub_profile *hub_fleet_default_profile(const struct hub_fleet_confi
 bool hub_fleet_on_demand(const struct hub_fleet_config *f);
 /* Secrets, leases and events: never synced unless a profile names them ("*" does not). */
 bool hub_fleet_must_be_named(struct kr_bytes group, struct kr_bytes resource);
+/* Whether the type may be synced on any cluster: a profile fits it, or it may be on demand. */
+bool hub_fleet_may_sync(const struct hub_fleet_config *f, struct kr_bytes group,
+                        struct kr_bytes resource);
 /* Steps through the profiles; NULL at the end. */
 const struct hub_profile *hub_fleet_profile_at(const struct hub_fleet_config *f, size_t i);
 

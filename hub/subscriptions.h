@@ -13,17 +13,20 @@
 #include "hub/catalogs.h"
 #include "hub/clusters.h"
 #include "hub/fleet_config.h"
+#include "hub/sync_in.h"
 
 struct hub_subscriptions;
-struct hub_worker;
 
+/* The worker's clusters, cache, catalogs and configuration are there, and outlive it. NULL: memory.
+ */
 struct hub_subscriptions *hub_subscriptions_create(struct hub_worker *w);
 void hub_subscriptions_destroy(struct hub_subscriptions *s);
 /* A tunnel of the cluster came, or one went (called by tunnel.c after clusters.c knows). */
 void hub_subscriptions_tunnel_up(struct hub_subscriptions *s, struct hub_cluster *c);
 void hub_subscriptions_tunnel_down(struct hub_subscriptions *s, struct hub_cluster *c,
                                    struct kr_conn *conn);
-/* The configuration was read anew: subscriptions whose profile differs start again. */
+/* The configuration was read anew: subscriptions whose profile differs start again. The old one may
+ * go then. */
 void hub_subscriptions_reload(struct hub_subscriptions *s, const struct hub_fleet_config *config);
 /* The cluster leaves the fleet for good: its shelves go, with events. */
 void hub_subscriptions_remove_cluster(struct hub_subscriptions *s, const char *cluster);
@@ -58,5 +61,15 @@ void hub_subscriptions_completeness(struct hub_subscriptions *s, struct hub_type
  * none. */
 uint64_t hub_subscriptions_number(struct hub_subscriptions *s, const char *cluster,
                                   const struct hub_type *type);
+
+/* One type on one cluster, for the operator. */
+struct hub_subscription_view {
+    const struct hub_shelf *shelf;
+    const struct hub_sync_stats *stats;
+    bool open; /* a Sync call is */
+};
+/* Steps through the subscriptions of a cluster; false behind the last one. */
+bool hub_subscriptions_view(struct hub_subscriptions *s, const char *cluster, size_t i,
+                            struct hub_subscription_view *out);
 
 #endif
