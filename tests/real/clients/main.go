@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command clients is what people run against a cluster: an informer of client-go, and a manager of
-// controller-runtime. Both print each request, so that a test can see whether they listed again.
+// Command clients is what people run against a cluster (informer of client-go, manager of
+// controller-runtime) and against all clusters of a hub (fleet, counters). All print each request, so
+// that a test can see whether they listed again.
 package main
 
 import (
@@ -32,9 +33,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	run := map[string]func(context.Context, *rest.Config, string) error{
-		"informer": runInformer, "manager": runManager}[flags.Arg(0)]
+		"informer": runInformer, "manager": runManager, "fleet": runFleet,
+		"counters": runCounters}[flags.Arg(0)]
 	if run == nil {
-		fmt.Fprintln(os.Stderr, "usage: clients [--kubeconfig FILE] [--namespace NAME] informer|manager")
+		fmt.Fprintln(os.Stderr, "usage: clients [--kubeconfig FILE] [--namespace NAME] informer|manager|fleet|counters")
 		os.Exit(2)
 	}
 	if err := run(ctx, config, *namespace); err != nil {

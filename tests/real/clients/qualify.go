@@ -1,0 +1,1 @@
+../../../examples/multicluster-controller/qualify.go
