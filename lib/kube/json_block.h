@@ -93,6 +93,31 @@ KR_BLOCK_INLINE unsigned kr_block_closing(uint64_t depth, uint64_t opens, uint64
     return 0;
 }
 
+/* How many of the bytes at the front of a string's text need no thought: they are ASCII, but no
+ * control characters, no '"' and no '\\'. At most KR_PLAIN_STEP, which is how many there must be to
+ * read. */
+#if defined(KR_BLOCK_X86)
+#define KR_PLAIN_STEP 16
+
+KR_BLOCK_INLINE unsigned kr_plain_run(const uint8_t *p)
+{
+    const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+    /* As signed numbers, control characters and all bytes from 0x80 are below 0x20. */
+    const __m128i stops = _mm_or_si128(_mm_cmplt_epi8(v, _mm_set1_epi8(0x20)),
+                                       _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')),
+                                                    _mm_cmpeq_epi8(v, _mm_set1_epi8('\\'))));
+
+    return (unsigned)__builtin_ctz((unsigned)_mm_movemask_epi8(stops) | 1U << KR_PLAIN_STEP);
+}
+#else
+#define KR_PLAIN_STEP 1
+
+KR_BLOCK_INLINE unsigned kr_plain_run(const uint8_t *p)
+{
+    return *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\';
+}
+#endif
+
 #if defined(KR_BLOCK_X86)
 
 KR_BLOCK_INLINE uint64_t kr_equal_sse2(const __m128i v[4], char c)

@@ -176,13 +176,23 @@ size_t kr_frame_feed(struct kr_frame *f, struct kr_bytes in)
 
 size_t kr_frame_string(struct kr_bytes in)
 {
-    struct kr_frame f = {0};
-    size_t n;
+    size_t at = 1;
 
     if (in.n < 2 || in.p[0] != '"')
         return 0;
-    n = 1 + feed_string(&f, kr_bytes_skip(in, 1));
-    return f.done ? n : 0;
+    while (at < in.n) {
+        if (in.n - at >= KR_PLAIN_STEP) {
+            const unsigned n = kr_plain_run(in.p + at);
+
+            at += n;
+            if (n == KR_PLAIN_STEP)
+                continue;
+        }
+        if (in.p[at] == '"')
+            return at + 1;
+        at += in.p[at] == '\\' ? 2 : 1;
+    }
+    return 0;
 }
 
 size_t kr_frame_value(struct kr_bytes in)
@@ -190,7 +200,11 @@ size_t kr_frame_value(struct kr_bytes in)
     struct kr_frame f;
     size_t n;
 
+    if (in.n == 0)
+        return 0;
+    if (in.p[0] == '"')
+        return kr_frame_string(in);
     kr_frame_start(&f, kr_frame_best());
     n = kr_frame_feed(&f, in);
-    return f.done || (n != 0 && is_word(f.first)) ? n : 0;
+    return f.done || is_word(f.first) ? n : 0;
 }

@@ -1,75 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The strict check of a whole text. */
+/* The strict check of a whole text. What reads a token takes where it starts and gives what lies
+ * behind it, or NULL: so the place stays in a register, which is half of the speed. */
 #include "kube/json_scan.h"
 
 #include "base/err.h"
+#include "kube/json_block.h"
 #include "kube/json_frame.h"
 
 struct check {
-    const uint8_t *p;
+    const uint8_t *at; /* where it ended */
     const uint8_t *end;
     unsigned depth;
     unsigned depth_max;
     uint64_t objects[KR_SCAN_DEPTH_MAX / 64]; /* bit per level: it is an object */
 };
 
-enum next { NEXT_VALUE, NEXT_KEY, NEXT_FOLLOWS, NEXT_MALFORMED, NEXT_TOO_DEEP };
-
-static int peek(const struct check *c)
-{
-    return c->p < c->end ? *c->p : -1;
-}
-
-static bool take(struct check *c, int byte)
-{
-    if (peek(c) != byte)
-        return false;
-    c->p++;
-    return true;
-}
-
-static void skip_space(struct check *c)
-{
-    c->p = kr_skip_space(c->p, c->end);
-}
-
-static bool is_digit(int c)
+static inline bool is_digit(uint8_t c)
 {
     return c >= '0' && c <= '9';
 }
 
-static bool is_hex(int c)
+static bool is_hex(uint8_t c)
 {
     return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
 }
 
-/* Behind the backslash. */
-static bool escape(struct check *c)
+/* At the backslash. */
+static const uint8_t *escape(const uint8_t *p, const uint8_t *end)
 {
-    int byte = peek(c);
-
-    if (byte <= 0 || strchr("\"\\/bfnrtu", byte) == NULL)
-        return false;
-    c->p++;
-    for (int i = 0; byte == 'u' && i < 4; i++) {
-        if (!is_hex(peek(c)))
-            return false;
-        c->p++;
-    }
-    return true;
+    p++;
+    if (p == end || *p == 0 || strchr("\"\\/bfnrtu", *p) == NULL)
+        return NULL;
+    if (*p++ != 'u')
+        return p;
+    if (end - p < 4 || !is_hex(p[0]) || !is_hex(p[1]) || !is_hex(p[2]) || !is_hex(p[3]))
+        return NULL;
+    return p + 4;
 }
 
 /* A character of two to four bytes: RFC 3629, table 3-7 of Unicode. */
-static bool long_character(struct check *c)
+static const uint8_t *long_character(const uint8_t *p, const uint8_t *end)
 {
-    size_t left = (size_t)(c->end - c->p);
-    uint8_t lead = c->p[0];
+    const uint8_t lead = p[0];
+    const int n = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
     uint8_t low = 0x80;
     uint8_t high = 0xBF;
-    size_t n = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 
-    if (lead < 0xC2 || lead > 0xF4 || left < n)
-        return false;
+    if (lead < 0xC2 || lead > 0xF4 || end - p < n)
+        return NULL;
     if (lead == 0xE0)
         low = 0xA0;
     else if (lead == 0xED)
@@ -78,205 +56,194 @@ static bool long_character(struct check *c)
         low = 0x90;
     else if (lead == 0xF4)
         high = 0x8F;
-    if (c->p[1] < low || c->p[1] > high)
-        return false;
-    for (size_t i = 2; i < n; i++) {
-        if ((c->p[i] & 0xC0) != 0x80)
-            return false;
+    if (p[1] < low || p[1] > high)
+        return NULL;
+    for (int i = 2; i < n; i++) {
+        if ((p[i] & 0xC0) != 0x80)
+            return NULL;
     }
-    c->p += n;
-    return true;
+    return p + n;
 }
 
-/* Moves over bytes that need no thought inside a string, eight at a time. */
-static void skip_plain(struct check *c)
+/* Behind the opening quote; gives what lies behind the closing one. */
+static inline const uint8_t *string(const uint8_t *p, const uint8_t *end)
 {
-    const uint64_t ones = 0x0101010101010101;
+    while (p != NULL) {
+        while (end - p >= KR_PLAIN_STEP) {
+            const unsigned n = kr_plain_run(p);
 
-    while (c->end - c->p >= 8) {
-        uint64_t v;
-        uint64_t hits;
-
-        memcpy(&v, c->p, 8);
-        /* The top bit of each byte that is not ASCII, a control character, '"' or '\\'; a borrow
-         * can spoil only bytes above a hit. */
-        hits = v | (v - ones * 0x20) | ((v ^ ones * '"') - ones) | ((v ^ ones * '\\') - ones);
-        hits &= ones * 0x80;
-        if (hits != 0) {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-            c->p += __builtin_ctzll(hits) / 8;
-#endif
-            return;
+            p += n;
+            if (n < KR_PLAIN_STEP)
+                break;
         }
-        c->p += 8;
+        if (p == end || *p < ' ')
+            return NULL;
+        if (*p == '"')
+            return p + 1;
+        if (*p == '\\')
+            p = escape(p, end);
+        else
+            p = *p < 0x80 ? p + 1 : long_character(p, end);
     }
+    return NULL;
 }
 
-static bool string(struct check *c)
+/* At least one. */
+static const uint8_t *digits(const uint8_t *p, const uint8_t *end)
 {
-    if (!take(c, '"'))
-        return false;
-    for (;;) {
-        int byte;
+    const uint8_t *from = p;
 
-        skip_plain(c);
-        byte = peek(c);
-        if (byte < ' ')
-            return false; /* the end of the text, or a control character */
-        if (byte >= 0x80) {
-            if (!long_character(c))
-                return false;
-            continue;
-        }
-        c->p++;
-        if (byte == '"')
-            return true;
-        if (byte == '\\' && !escape(c))
-            return false;
-    }
+    while (p < end && is_digit(*p))
+        p++;
+    return p != from ? p : NULL;
 }
 
-static bool digits(struct check *c)
+static const uint8_t *number(const uint8_t *p, const uint8_t *end)
 {
-    const uint8_t *from = c->p;
-
-    while (is_digit(peek(c)))
-        c->p++;
-    return c->p != from;
+    if (*p == '-')
+        p++;
+    if (p < end && *p == '0')
+        p++;
+    else
+        p = digits(p, end);
+    if (p != NULL && p < end && *p == '.')
+        p = digits(p + 1, end);
+    if (p == NULL || p == end || (*p | 0x20) != 'e')
+        return p;
+    p++;
+    if (p < end && (*p == '+' || *p == '-'))
+        p++;
+    return digits(p, end);
 }
 
-static bool number(struct check *c)
+static const uint8_t *word(const uint8_t *p, const uint8_t *end, struct kr_bytes word)
 {
-    take(c, '-');
-    if (!take(c, '0') && !digits(c))
-        return false;
-    if (take(c, '.') && !digits(c))
-        return false;
-    if (take(c, 'e') || take(c, 'E')) {
-        if (!take(c, '+'))
-            take(c, '-');
-        return digits(c);
-    }
-    return true;
+    return kr_bytes_starts(kr_bytes_of(p, (size_t)(end - p)), word) ? p + word.n : NULL;
 }
 
-static bool word(struct check *c, struct kr_bytes word)
+static inline const uint8_t *scalar(const uint8_t *p, const uint8_t *end)
 {
-    if (!kr_bytes_starts(kr_bytes_of(c->p, (size_t)(c->end - c->p)), word))
-        return false;
-    c->p += word.n;
-    return true;
-}
-
-static bool scalar(struct check *c)
-{
-    switch (peek(c)) {
+    switch (*p) {
     case '"':
-        return string(c);
+        return string(p + 1, end);
     case 't':
-        return word(c, KR_LIT("true"));
+        return word(p, end, KR_LIT("true"));
     case 'f':
-        return word(c, KR_LIT("false"));
+        return word(p, end, KR_LIT("false"));
     case 'n':
-        return word(c, KR_LIT("null"));
+        return word(p, end, KR_LIT("null"));
     default:
-        return number(c);
+        return number(p, end);
     }
 }
 
-static bool in_object(const struct check *c)
+/* Up to the value of a member. */
+static inline const uint8_t *key(const uint8_t *p, const uint8_t *end)
 {
-    unsigned level = c->depth - 1;
-
-    return (c->objects[level / 64] >> (level % 64) & 1) != 0;
+    p = kr_skip_space(p, end);
+    if (p == end || *p != '"')
+        return NULL;
+    p = string(p + 1, end);
+    if (p == NULL)
+        return NULL;
+    p = kr_skip_space(p, end);
+    return p < end && *p == ':' ? p + 1 : NULL;
 }
 
-/* Behind an opening bracket. */
-static enum next enter(struct check *c, bool object)
+static inline bool push(struct check *c, bool object)
 {
-    uint64_t bit = (uint64_t)1 << (c->depth % 64);
+    const uint64_t bit = (uint64_t)object << (c->depth % 64);
+    const uint64_t below = ((uint64_t)1 << (c->depth % 64)) - 1;
     uint64_t *bits;
 
     if (c->depth == c->depth_max)
-        return NEXT_TOO_DEEP;
+        return false;
     bits = &c->objects[c->depth / 64];
-    *bits = object ? *bits | bit : *bits & ~bit;
+    *bits = (below != 0 ? *bits & below : 0) | bit;
     c->depth++;
-    skip_space(c);
-    if (take(c, object ? '}' : ']')) {
+    return true;
+}
+
+/* Whether the innermost level is an object. */
+static inline bool in_object(const struct check *c)
+{
+    const unsigned level = c->depth - 1;
+
+    return c->depth != 0 && (c->objects[level / 64] >> (level % 64) & 1) != 0;
+}
+
+/* Behind a value: over the brackets that close and the comma. c->depth 0: all is closed. NULL:
+ * neither comes. */
+static inline const uint8_t *follow(struct check *c, const uint8_t *p, bool *object)
+{
+    while (c->depth != 0) {
+        p = kr_skip_space(p, c->end);
+        if (p == c->end)
+            return NULL;
+        if (*p == ',')
+            return p + 1;
+        if (*p != (*object ? '}' : ']'))
+            return NULL;
+        p++;
         c->depth--;
-        return NEXT_FOLLOWS;
+        *object = in_object(c);
     }
-    return object ? NEXT_KEY : NEXT_VALUE;
+    return p;
 }
 
-static enum next value(struct check *c)
+/* Over one value; c->at is where it ended or went wrong. */
+static int run(struct check *c, const uint8_t *p)
 {
-    skip_space(c);
-    if (take(c, '{'))
-        return enter(c, true);
-    if (take(c, '['))
-        return enter(c, false);
-    return scalar(c) ? NEXT_FOLLOWS : NEXT_MALFORMED;
-}
-
-static enum next key(struct check *c)
-{
-    skip_space(c);
-    if (!string(c))
-        return NEXT_MALFORMED;
-    skip_space(c);
-    return take(c, ':') ? value(c) : NEXT_MALFORMED;
-}
-
-/* Behind a value that is inside another one. */
-static enum next follows(struct check *c)
-{
-    bool object = in_object(c);
-
-    skip_space(c);
-    if (take(c, ','))
-        return object ? key(c) : value(c);
-    if (!take(c, object ? '}' : ']'))
-        return NEXT_MALFORMED;
-    c->depth--;
-    return NEXT_FOLLOWS;
-}
-
-static enum next run(struct check *c)
-{
-    enum next next = value(c);
+    bool object = false; /* the innermost level is one */
 
     for (;;) {
-        if (next == NEXT_KEY)
-            next = key(c);
-        else if (next == NEXT_VALUE)
-            next = value(c);
-        else if (next == NEXT_FOLLOWS && c->depth != 0)
-            next = follows(c);
-        else
-            return next;
+        const uint8_t *behind = object ? key(p, c->end) : p;
+
+        c->at = p;
+        if (behind == NULL)
+            return KR_EPROTO;
+        p = kr_skip_space(behind, c->end);
+        c->at = p;
+        if (p == c->end)
+            return KR_EPROTO;
+        if (*p == '{' || *p == '[') {
+            object = *p == '{';
+            if (!push(c, object))
+                return KR_ETOOBIG;
+            p = kr_skip_space(p + 1, c->end);
+            if (p == c->end || *p != (object ? '}' : ']'))
+                continue;
+        } else {
+            p = scalar(p, c->end);
+        }
+        if (p != NULL)
+            p = follow(c, p, &object);
+        if (p == NULL)
+            return KR_EPROTO;
+        if (c->depth == 0) {
+            c->at = p;
+            return 0;
+        }
     }
 }
 
 int kr_scan_check(struct kr_bytes text, unsigned depth_max, struct kr_note *why)
 {
     struct check c; /* objects[] is written before it is read */
-    enum next next;
+    int rc;
 
     if (text.n == 0)
         return kr_note_set(why, KR_EPROTO, "JSON: no text");
-    c.p = text.p;
     c.end = text.p + text.n;
     c.depth = 0;
     c.depth_max = depth_max < KR_SCAN_DEPTH_MAX ? depth_max : KR_SCAN_DEPTH_MAX;
-    memset(c.objects, 0, sizeof c.objects);
-    next = run(&c);
-    skip_space(&c);
-    if (next == NEXT_TOO_DEEP)
-        return kr_note_set(why, KR_ETOOBIG, "JSON: deeper than %u levels at byte %zu", c.depth_max,
-                           (size_t)(c.p - text.p));
-    if (next != NEXT_FOLLOWS || c.p != c.end)
-        return kr_note_set(why, KR_EPROTO, "JSON: malformed at byte %zu", (size_t)(c.p - text.p));
-    return 0;
+    rc = run(&c, text.p);
+    if (rc == 0) {
+        c.at = kr_skip_space(c.at, c.end);
+        rc = c.at == c.end ? 0 : KR_EPROTO;
+    }
+    if (rc == 0)
+        return 0;
+    return kr_note_set(why, rc, "JSON: %s at byte %zu", rc == KR_ETOOBIG ? "too deep" : "malformed",
+                       (size_t)(c.at - text.p));
 }

@@ -105,8 +105,10 @@ bool kr_scan_key_is(struct kr_bytes key, const char *name)
 {
     struct kr_bytes want = kr_bytes_str(name);
 
-    if (kr_bytes_find(key, '\\') == key.n)
-        return kr_bytes_eq(key, want);
+    if (kr_bytes_eq(key, want))
+        return kr_bytes_find(key, '\\') == key.n;
+    if (key.n <= want.n || kr_bytes_find(key, '\\') == key.n)
+        return false; /* an escape is longer than what it means */
     while (key.n != 0) {
         uint8_t part[4] = {key.p[0]};
         bool escaped = key.p[0] == '\\';

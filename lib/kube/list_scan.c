@@ -367,5 +367,5 @@ int kr_row_read(struct kr_bytes row, struct kr_bytes *cells, struct kr_bytes *ob
         object->n = 0;
     if (kr_bytes_is(*cells, "null"))
         cells->n = 0;
-    return 0;
+    return cells->n != 0 ? kr_scan_check(*cells, KR_SCAN_DEPTH_MAX, NULL) : 0;
 }

@@ -13,7 +13,9 @@
 #include "kube/json_scan.h"
 
 struct kr_list_scan_ops {
-    /* One element, lent for the call; well-formed JSON. Non-zero stops the scan. */
+    /* One element, lent for the call. It begins and ends where it should, but what is in it was not
+     * checked: kr_row_read does it for cells, kr_slim for what it keeps. Non-zero stops the scan.
+     */
     int (*on_item)(void *user, struct kr_bytes item);
     /* One that is larger than item_max (n bytes) or deeper than KR_SCAN_DEPTH_MAX. */
     void (*on_skipped)(void *user, uint64_t n);
@@ -38,7 +40,8 @@ void kr_list_scan_deinit(struct kr_list_scan *s); /* zeroed is fine */
 int kr_list_scan_feed(struct kr_list_scan *s, struct kr_bytes in);
 int kr_list_scan_end(struct kr_list_scan *s, struct kr_note *why);
 
-/* A row of a Table: {"cells":[..],"object":{..}}; empty spans for what is missing. */
+/* A row of a Table: {"cells":[..],"object":{..}}; empty spans for what is missing. The cells are
+ * checked, the object is not. KR_EPROTO, KR_ETOOBIG (depth). */
 int kr_row_read(struct kr_bytes row, struct kr_bytes *cells, struct kr_bytes *object);
 
 #endif

@@ -343,11 +343,14 @@ int kr_slim(const struct kr_profile *p, struct kr_bytes object, struct kr_buf *o
     s.depth = 0;
     s.levels[0] = (struct level){.paths = p->all, .place = PLACE_TOP, .close = '}'};
     rc = walk(&s, object);
-    if (rc == 0)
-        return 0;
-    out->n = before;
     if (rc == KR_EPROTO)
-        return kr_note_set(why, rc, "object: malformed near byte %zu",
-                           s.at != NULL ? (size_t)(s.at - object.p) : object.n);
-    return kr_note_set(why, rc, "object: %s", kr_err_text(rc));
+        kr_note_text(why, "object: malformed near byte %zu",
+                     s.at != NULL ? (size_t)(s.at - object.p) : object.n);
+    else if (rc != 0)
+        kr_note_text(why, "object: %s", kr_err_text(rc));
+    else
+        rc = kr_scan_check(kr_bytes_skip(kr_buf_bytes(out), before), KR_SCAN_DEPTH_MAX, why);
+    if (rc != 0)
+        out->n = before;
+    return rc;
 }

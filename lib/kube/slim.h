@@ -9,13 +9,14 @@
  *   drop                 all but what a path names; metadata.annotations["x"] is possible here
  *   keep and drop        first keep, then drop of that
  *   metadata only        nothing
- * An object or array on the way to a kept path stays, even when it is empty; elements of an array
- * stay in place and number.
+ * An object or array on the way to a kept path stays, even when it is empty, and so does a null in
+ * its place; elements of an array stay in place and number, unless a path drops them ([*] at its
+ * end). Duplicate keys are treated alike; white space that stays between tokens stays as it is.
  *
  * Paths: members by name, separated by dots; [*] for every element of an array or every member of
  * an object; ["quoted"] (JSON string) for names with dots: spec.containers[*].image,
- * metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]. At most 64 paths of
- * 16 steps, 512 bytes each.
+ * metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]. They begin with a name.
+ * At most 64 paths of 16 steps, 512 bytes each.
  *
  * Memory: a profile owns its paths; `out` is the caller's, appended to. Errors: KR_EINVAL for a
  * path (with the reason), KR_EPROTO for an object, KR_ETOOBIG (depth, out), KR_ENOMEM. Pure. */
@@ -46,8 +47,8 @@ struct kr_slim { /* what was seen on the way; plain spans of the input */
     bool lossy;              /* something besides managedFields was left out for good */
 };
 
-/* `object` must be well-formed as far as it is looked at: what is skipped is only framed, not
- * checked. What is appended to `out` is checked by its reader (kr_object_facts) in any case. On
+/* What is left out is only framed, not checked; what is appended to `out` was checked and is one
+ * JSON object. A name, namespace, uid or resourceVersion that is no plain string is KR_EPROTO. On
  * failure `out` is as before. */
 int kr_slim(const struct kr_profile *p, struct kr_bytes object, struct kr_buf *out,
             struct kr_slim *seen, struct kr_note *why);

@@ -27,58 +27,73 @@ static bool type_of(struct kr_bytes value, enum kr_event_type *out)
     return false;
 }
 
+static const struct kr_bytes nothing = {NULL, 0};
+
 static bool is_object(struct kr_bytes value)
 {
     return value.n != 0 && value.p[0] == '{';
 }
 
-/* The plain string that a member is; empty if there is none. */
-static struct kr_bytes plain_of(struct kr_bytes object, const char *name)
+/* What a plain string says; nothing of any other value. */
+static struct kr_bytes plain(struct kr_bytes value)
 {
-    struct kr_bytes value;
     struct kr_bytes text;
 
-    if (object.n != 0 && kr_scan_find(object, name, &value) && kr_scan_plain(value, &text))
-        return text;
-    return kr_bytes_of(NULL, 0);
+    return kr_scan_plain(value, &text) ? text : nothing;
 }
 
-static struct kr_bytes object_of(struct kr_bytes object, const char *name)
+/* A whole number from 0 to max; 0 for all others. */
+static uint64_t number(struct kr_bytes value, uint64_t max)
 {
-    struct kr_bytes value;
-
-    if (object.n != 0 && kr_scan_find(object, name, &value) && is_object(value))
-        return value;
-    return kr_bytes_of(NULL, 0);
-}
-
-static bool is_table(struct kr_bytes object)
-{
-    return kr_bytes_is(plain_of(object, "kind"), "Table") &&
-           kr_bytes_starts(plain_of(object, "apiVersion"), KR_LIT("meta.k8s.io/"));
-}
-
-/* The number that a member is, if it is a whole one from 0 to max; else 0. */
-static uint64_t number_of(struct kr_bytes object, const char *name, uint64_t max)
-{
-    struct kr_bytes value;
     uint64_t n;
 
-    if (object.n != 0 && kr_scan_find(object, name, &value) && kr_bytes_to_u64(value, max, &n))
-        return n;
-    return 0;
+    return kr_bytes_to_u64(value, max, &n) ? n : 0;
 }
+
+struct want {
+    const char *name;
+    struct kr_bytes *value; /* nothing if there is none */
+};
+
+/* Members of an object, in one pass; the last one of a name counts. */
+static void find_all(struct kr_bytes object, const struct want *wants, size_t count)
+{
+    struct kr_scan it;
+    struct kr_bytes key;
+    struct kr_bytes value;
+
+    for (size_t i = 0; i < count; i++)
+        *wants[i].value = nothing;
+    if (object.n == 0 || !kr_scan_object(object, &it))
+        return;
+    while (kr_scan_member(&it, &key, &value)) {
+        for (size_t i = 0; i < count; i++) {
+            if (kr_scan_key_is(key, wants[i].name))
+                *wants[i].value = value;
+        }
+    }
+}
+
+#define FIND_ALL(object, ...)                                                                      \
+    find_all((object), (const struct want[]){__VA_ARGS__},                                         \
+             sizeof((const struct want[]){__VA_ARGS__}) / sizeof(struct want))
 
 static void read_status(struct kr_watch_event *out)
 {
-    struct kr_bytes value;
+    struct kr_bytes code;
+    struct kr_bytes reason;
+    struct kr_bytes message;
+    struct kr_bytes details;
+    struct kr_bytes seconds;
 
-    out->code = (int)number_of(out->object, "code", 999);
-    out->reason = plain_of(out->object, "reason");
-    if (kr_scan_find(out->object, "message", &value) && kr_scan_is_string(value))
-        out->message = kr_bytes_of(value.p + 1, value.n - 2);
-    out->retry_after_s =
-        (int64_t)number_of(object_of(out->object, "details"), "retryAfterSeconds", INT32_MAX);
+    FIND_ALL(out->object, {"code", &code}, {"reason", &reason}, {"message", &message},
+             {"details", &details});
+    FIND_ALL(details, {"retryAfterSeconds", &seconds});
+    out->code = (int)number(code, 999);
+    out->reason = plain(reason);
+    if (kr_scan_is_string(message))
+        out->message = kr_bytes_of(message.p + 1, message.n - 2);
+    out->retry_after_s = (int64_t)number(seconds, INT32_MAX);
 }
 
 /* One row, or none if it is a bookmark. */
@@ -88,7 +103,7 @@ static int read_rows(struct kr_bytes rows, struct kr_watch_event *out, struct kr
     struct kr_bytes row;
     struct kr_bytes another;
 
-    if (!kr_scan_array(rows, &it) || !kr_scan_element(&it, &row)) {
+    if (rows.n == 0 || !kr_scan_array(rows, &it) || !kr_scan_element(&it, &row)) {
         if (out->type == KR_EVENT_BOOKMARK)
             return 0;
         return kr_note_set(why, KR_EPROTO, "watch event: a Table without a row");
@@ -97,23 +112,52 @@ static int read_rows(struct kr_bytes rows, struct kr_watch_event *out, struct kr
         return kr_note_set(why, KR_EPROTO, "watch event: a Table of several rows");
     if (kr_row_read(row, &out->cells, &out->object) != 0)
         return kr_note_set(why, KR_EPROTO, "watch event: a row that is no object");
-    if (out->object.n != 0 && !is_object(out->object))
-        return kr_note_set(why, KR_EPROTO, "watch event: the object of a row is none");
-    if (out->object.n == 0 && out->type != KR_EVENT_BOOKMARK)
+    if (out->object.n != 0 ? !is_object(out->object) : out->type != KR_EVENT_BOOKMARK)
         return kr_note_set(why, KR_EPROTO, "watch event: a row without its object");
     return 0;
 }
 
-static int read_table(struct kr_bytes table, struct kr_watch_event *out, struct kr_note *why)
+/* The version, and whether this is the bookmark that ends the initial events. */
+static void read_metadata(struct kr_bytes metadata, struct kr_watch_event *out)
 {
-    struct kr_bytes value;
-    struct kr_bytes rows = kr_bytes_of(NULL, 0);
+    struct kr_bytes version;
+    struct kr_bytes annotations;
+    struct kr_bytes ends;
 
-    out->object = kr_bytes_of(NULL, 0);
-    if (kr_scan_find(table, "columnDefinitions", &value) && !kr_bytes_is(value, "null"))
-        out->columns = value;
-    kr_scan_find(table, "rows", &rows);
-    return read_rows(rows, out, why);
+    FIND_ALL(metadata, {"resourceVersion", &version}, {"annotations", &annotations});
+    if (plain(version).n != 0)
+        out->version = plain(version);
+    if (out->type != KR_EVENT_BOOKMARK)
+        return;
+    FIND_ALL(annotations, {"k8s.io/initial-events-end", &ends});
+    out->initial_end = kr_bytes_is(plain(ends), "true");
+}
+
+/* The object of the event, which may be a Table around it. */
+static int read_object(struct kr_watch_event *out, struct kr_note *why)
+{
+    struct kr_bytes kind;
+    struct kr_bytes api_version;
+    struct kr_bytes metadata;
+    struct kr_bytes columns;
+    struct kr_bytes rows;
+    int rc;
+
+    FIND_ALL(out->object, {"kind", &kind}, {"apiVersion", &api_version}, {"metadata", &metadata},
+             {"columnDefinitions", &columns}, {"rows", &rows});
+    read_metadata(metadata, out);
+    if (!kr_bytes_is(plain(kind), "Table") ||
+        !kr_bytes_starts(plain(api_version), KR_LIT("meta.k8s.io/")))
+        return 0;
+    if (!kr_bytes_is(columns, "null"))
+        out->columns = columns;
+    out->object = nothing;
+    rc = read_rows(rows, out, why);
+    if (rc != 0 || out->object.n == 0)
+        return rc;
+    FIND_ALL(out->object, {"metadata", &metadata});
+    read_metadata(metadata, out);
+    return 0;
 }
 
 /* The type and the object of the event; each once. */
@@ -149,8 +193,6 @@ static int read_members(struct kr_bytes line, struct kr_watch_event *out, struct
 
 int kr_watch_event_read(struct kr_bytes line, struct kr_watch_event *out, struct kr_note *why)
 {
-    struct kr_bytes around;
-    struct kr_bytes metadata;
     int rc;
 
     *out = (struct kr_watch_event){0};
@@ -160,24 +202,9 @@ int kr_watch_event_read(struct kr_bytes line, struct kr_watch_event *out, struct
     rc = read_members(line, out, why);
     if (rc != 0)
         return rc;
-    if (out->type == KR_EVENT_ERROR) {
-        read_status(out);
-        return 0;
-    }
-    around = out->object;
-    if (is_table(around)) {
-        rc = read_table(around, out, why);
-        if (rc != 0)
-            return rc;
-    }
-    metadata = object_of(out->object, "metadata");
-    out->version = plain_of(metadata, "resourceVersion");
-    if (out->version.n == 0)
-        out->version = plain_of(object_of(around, "metadata"), "resourceVersion");
-    out->initial_end =
-        out->type == KR_EVENT_BOOKMARK &&
-        kr_bytes_is(plain_of(object_of(metadata, "annotations"), "k8s.io/initial-events-end"),
-                    "true");
+    if (out->type != KR_EVENT_ERROR)
+        return read_object(out, why);
+    read_status(out);
     return 0;
 }
 
