@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a request up to the relay, one step a rule. A step that refuses has answered. */
 #include "base/err.h"
+#include "hub/fleet.h"
 #include "hub/request.h"
 #include "kube/headers.h"
 
@@ -220,8 +221,6 @@ static enum step_result authorize(struct hub_request *r)
         return refuse(r, KR_CASE_BAD_METHOD, h->method);
     if (r->fw.up_max != 0 && kr_head_content_length(h) > (int64_t)r->fw.up_max)
         return refuse(r, KR_CASE_BODY_TOO_LARGE, KR_LIT(HUB_BODY_MAX_TEXT));
-    if (r->cluster_path.fleet)
-        return refuse(r, KR_CASE_BAD_METHOD, KR_LIT("(any; the fleet view is not offered yet)"));
     return STEP_NEXT;
 }
 
@@ -238,6 +237,12 @@ static enum step_result route(struct hub_request *r)
 {
     if (r->w->draining)
         return refuse(r, kr_case_draining(&r->info), (struct kr_bytes){NULL, 0});
+    if (r->cluster_path.fleet) {
+        if (r->w->fleet == NULL)
+            return refuse(r, KR_CASE_NOT_OFFERED, KR_LIT("the fleet view"));
+        hub_fleet_serve(r->w->fleet, r);
+        return STEP_END;
+    }
     r->cluster = hub_clusters_find(&r->w->clusters, r->cluster_path.name);
     if (r->cluster == NULL)
         return refuse(r, unknown_case(r), (struct kr_bytes){NULL, 0});
