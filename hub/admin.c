@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/err.h"
 #include "http/pages.h"
+#include "hub/cache.h"
 #include "hub/counters.h"
 #include "net/socket.h"
 #include "net/tcp_pipe.h"
@@ -15,9 +17,24 @@ struct hub_admin {
     struct kr_pages pages;
 };
 
+static void show_cache(struct hub_worker *w)
+{
+    size_t objects = 0;
+
+    KR_LIST_FOREACH(node, hub_cache_types(w->cache))
+    {
+        objects += KR_CONTAINER_OF(node, struct hub_type, link)->objects;
+    }
+    kr_metric_set(kr_metrics_series(w->metrics, HUB_CACHE_OBJECTS, NULL, 0), (int64_t)objects);
+    kr_metric_set(kr_metrics_series(w->metrics, HUB_CACHE_BYTES, NULL, 0),
+                  (int64_t)hub_cache_bytes(w->cache));
+}
+
 static int metrics(struct hub_worker *w, struct kr_buf *body, const char **type)
 {
     kr_metric_set(kr_metrics_series(w->metrics, HUB_WINDOW_LEFT, NULL, 0), w->h2.window_left);
+    if (w->cache != NULL)
+        show_cache(w);
     *type = "text/plain; version=0.0.4; charset=utf-8";
     return kr_metrics_render(&w->metrics, 1, body) == 0 ? 200 : 500;
 }

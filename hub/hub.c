@@ -9,6 +9,9 @@
 
 #include "base/assert.h"
 #include "hub/admin.h"
+#include "hub/admin_socket.h"
+#include "hub/fleet.h"
+#include "hub/fleet_parts.h"
 #include "hub/front.h"
 #include "hub/gate.h"
 #include "hub/request.h"
@@ -25,6 +28,8 @@ struct hub {
     struct hub_front *front;
     struct hub_gate *gate;
     struct hub_admin *admin;
+    struct hub_admin_socket *socket; /* NULL: none is asked for */
+    struct hub_fleet_parts *fleet;   /* NULL: no fleet view */
     enum drain_phase phase;
     struct kr_timer phase_timer;
 };
@@ -48,6 +53,8 @@ static void start_draining(struct hub *h)
     hub_gate_drain(h->gate);
     hub_front_drain(h->front);
     hub_requests_end_watches(&h->w, h->w.options->drain_timeout_ms / 2);
+    if (h->w.fleet != NULL)
+        hub_fleet_end_watches(h->w.fleet, h->w.options->drain_timeout_ms / 2);
 }
 
 static bool is_quiet(const struct hub *h)
@@ -61,6 +68,7 @@ static void cut(struct hub *h)
     hub_front_close(h->front);
     hub_gate_close(h->gate);
     hub_admin_close(h->admin);
+    hub_admin_socket_close(h->socket);
 }
 
 static void enter(struct hub *h, enum drain_phase phase)
@@ -122,6 +130,7 @@ static void on_hup(void *owner, int signum)
     else
         KR_LOG_AT(h->w.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
                   KR_S("effect", "what was loaded before stays in use"));
+    hub_fleet_parts_reload(h->fleet);
 }
 
 static void log_listening(struct hub *h)
@@ -132,6 +141,9 @@ static void log_listening(struct hub *h)
               KR_S("address", hub_gate_address(h->gate)));
     KR_LOG_AT(h->w.log, KR_LOG_INFO, "listening", KR_S("port", "admin"),
               KR_S("address", hub_admin_address(h->admin)));
+    if (h->socket != NULL)
+        KR_LOG_AT(h->w.log, KR_LOG_INFO, "listening", KR_S("port", "admin-socket"),
+                  KR_S("address", h->w.options->admin_socket));
 }
 
 static int start(struct hub *h, const struct hub_options *options, struct kr_log *log,
@@ -144,6 +156,11 @@ static int start(struct hub *h, const struct hub_options *options, struct kr_log
     h->w.on_quiet = on_quiet;
     h->w.owner = h;
     kr_timer_init(&h->phase_timer, on_phase_end);
+    rc = hub_fleet_parts_create(&h->w, &h->fleet, why);
+    if (rc == 0)
+        rc = hub_admin_socket_create(&h->w, &h->socket, why);
+    if (rc != 0)
+        return rc;
     h->front = hub_front_create(&h->w, why);
     if (h->front != NULL)
         h->gate = hub_gate_create(&h->w, why);
@@ -164,6 +181,8 @@ static void stop(struct hub *h)
     hub_front_destroy(h->front);
     hub_gate_destroy(h->gate);
     hub_admin_destroy(h->admin);
+    hub_admin_socket_destroy(h->socket);
+    hub_fleet_parts_destroy(h->fleet);
     if (h->w.sched != NULL)
         kr_timer_stop(h->w.sched, &h->phase_timer);
     hub_worker_deinit(&h->w);

@@ -103,6 +103,16 @@ void hub_request_end(struct hub_request *r)
     kr_metric_add(w->m_requests_live, -1);
 }
 
+bool hub_requests_use(const struct hub_worker *w, const struct hub_cluster *c)
+{
+    KR_LIST_FOREACH(node, &w->live)
+    {
+        if (KR_CONTAINER_OF(node, struct hub_request, link)->cluster == c)
+            return true;
+    }
+    return false;
+}
+
 void hub_requests_end_watches(struct hub_worker *w, int64_t spread_ms)
 {
     KR_LIST_FOREACH_SAFE(node, &w->live)

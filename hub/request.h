@@ -48,6 +48,8 @@ struct hub_request {
 
 /* Takes the exchange over; within on_request. */
 void hub_request_start(struct hub_worker *w, const struct hub_peer *peer, struct kr_exchange *ex);
+/* Whether a request that is under way is about that cluster. */
+bool hub_requests_use(const struct hub_worker *w, const struct hub_cluster *c);
 /* All watches end cleanly, spread over `spread_ms`, so that clients do not come back in step. */
 void hub_requests_end_watches(struct hub_worker *w, int64_t spread_ms);
 

@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "hub/counters.h"
+#include "hub/subscriptions.h"
 #include "wire/grpc_call.h"
 #include "wire/messages.h"
 
@@ -63,6 +64,31 @@ static int send_state(struct hub_tunnel *t)
     return rc;
 }
 
+static bool has_feature(const struct kr_agent_state *s, const char *name)
+{
+    for (size_t i = 0; i < s->feature_count; i++) {
+        if (kr_bytes_is(s->features[i], name))
+            return true;
+    }
+    return false;
+}
+
+static void copy_text(char *out, size_t size, struct kr_bytes in)
+{
+    snprintf(out, size, "%.*s", (int)in.n, (const char *)in.p);
+}
+
+/* What operators are shown of the cluster. */
+static void note_facts(struct hub_tunnel *t, const struct kr_agent_state *s)
+{
+    struct hub_cluster *c = t->cluster;
+
+    copy_text(c->agent_version, sizeof c->agent_version, s->version);
+    if (s->api_server_version.n != 0)
+        copy_text(c->server_version, sizeof c->server_version, s->api_server_version);
+    c->nodes = s->nodes;
+}
+
 static int attach(struct hub_tunnel *t, const struct kr_agent_state *s)
 {
     t->cluster = hub_clusters_add(&t->w->clusters, t->id.name);
@@ -72,13 +98,16 @@ static int attach(struct hub_tunnel *t, const struct kr_agent_state *s)
     t->link.conn = t->conn;
     t->link.lane = s->lane == KR_LANE_BULK ? HUB_LANE_BULK : HUB_LANE_INTERACTIVE;
     t->link.draining = s->draining;
-    snprintf(t->version, sizeof t->version, "%.*s", (int)s->version.n, (const char *)s->version.p);
+    t->link.syncs = has_feature(s, KR_FEATURE_SYNC);
+    copy_text(t->version, sizeof t->version, s->version);
     kr_metric_add(kr_metrics_series(t->w->metrics, HUB_TUNNEL_UP, NULL, 0), 1);
     KR_LOG_AT(t->w->log, KR_LOG_INFO, "tunnel-up", KR_S("cluster", t->id.name),
               KR_S("instance", t->id.instance), KR_S("peer", t->address),
               KR_S("lane", t->link.lane == HUB_LANE_BULK ? "bulk" : "interactive"),
               KR_S("version", t->version));
     hub_cluster_link(&t->w->clusters, t->cluster, &t->link);
+    if (t->w->subscriptions != NULL)
+        hub_subscriptions_tunnel_up(t->w->subscriptions, t->cluster);
     return 0;
 }
 
@@ -100,6 +129,8 @@ static int on_message(void *user, struct kr_bytes message)
         t->link.draining = s.draining;
         if (!t->attached)
             rc = attach(t, &s);
+        if (rc == 0)
+            note_facts(t, &s);
     }
     kr_arena_deinit(&arena);
     return rc;
@@ -149,6 +180,8 @@ static void on_close(void *owner, int rc, const struct kr_note *why)
     if (t->attached) {
         hub_cluster_unlink(&t->w->clusters, t->cluster, &t->link);
         kr_metric_add(kr_metrics_series(t->w->metrics, HUB_TUNNEL_DOWN, NULL, 0), 1);
+        if (t->w->subscriptions != NULL)
+            hub_subscriptions_tunnel_down(t->w->subscriptions, t->cluster, t->conn);
     }
     KR_LOG_AT(t->w->log, KR_LOG_INFO, "tunnel-down", KR_S("cluster", t->id.name),
               KR_S("instance", t->id.instance), KR_S("peer", t->address),

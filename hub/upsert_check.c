@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "kube/cells.h"
+#include "kube/injected.h"
 #include "kube/object_facts.h"
 
 #define NAME_MAX 253
@@ -170,24 +171,6 @@ static int check_object(struct kr_bytes object, const struct kr_upsert *u,
 
 /* ---- cutting ---- */
 
-static bool is_injected(struct kr_bytes key)
-{
-    static const char *const keys[] = {
-        "kuberelay.io/cluster",
-        "kcp.io/cluster",
-        "multicluster.x-k8s.io/cluster-name",
-        "kuberelay.io/resource-version",
-        "kuberelay.io/stale-since",
-        "kuberelay.io/slimmed",
-    };
-
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        if (kr_scan_key_is(key, keys[i]))
-            return true;
-    }
-    return false;
-}
-
 static bool has_injected(struct kr_bytes map)
 {
     struct kr_scan it;
@@ -197,7 +180,7 @@ static bool has_injected(struct kr_bytes map)
     if (map.n == 0 || !kr_scan_object(map, &it))
         return false;
     while (kr_scan_member(&it, &key, &value)) {
-        if (is_injected(key))
+        if (kr_is_injected(key))
             return true;
     }
     return false;
@@ -214,7 +197,7 @@ static int put_map(struct kr_buf *out, struct kr_bytes map)
 
     kr_scan_object(map, &it);
     while (rc == 0 && kr_scan_member(&it, &key, &value)) {
-        if (is_injected(key))
+        if (kr_is_injected(key))
             continue;
         rc = kr_buf_append_str(out, comma);
         if (rc == 0)

@@ -18,6 +18,7 @@ struct hub_cache;
 struct hub_catalogs;
 struct hub_fleet;
 struct hub_fleet_config;
+struct hub_revision;
 struct hub_subscriptions;
 
 struct hub_worker {
@@ -33,8 +34,9 @@ struct hub_worker {
     struct kr_tls_context *api_tls;
     struct kr_tls_context *agent_tls;
     struct hub_clusters clusters;
-    /* The fleet view, made by hub.c. */
+    /* The fleet view, made by hub.c; all NULL if it is not offered. */
     struct hub_fleet_config *fleet_config;
+    struct hub_revision *revision;
     struct hub_cache *cache;
     struct hub_catalogs *catalogs;
     struct hub_subscriptions *subscriptions;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pages: a little HTTP/1.1 server for an operator's port: GET of a few paths, each answered with a
- * text that is made on the spot.
+/* pages: a little HTTP/1.1 server for an operator's port: GET (and DELETE) of a few paths, each
+ * answered with a text that is made on the spot.
  * Memory: owns its connections. Limits: 64 connections, 10 s for a head, 60 s idle, a page of at
  * most 64 MiB. Threads: one. */
 #ifndef KR_HTTP_PAGES_H
@@ -18,6 +18,7 @@ typedef int kr_page(void *owner, struct kr_bytes path, struct kr_buf *body, cons
 struct kr_pages { /* embed it; the fields belong to pages.c */
     struct kr_sched *sched;
     kr_page *page;
+    kr_page *remove; /* set after the init: takes DELETE of a path; NULL: 405 */
     void *owner;
     struct kr_list conns;
     size_t count;

@@ -16,6 +16,7 @@
 
 #define KR_GRPC_CATALOG "/kuberelay.v1.Agent/Catalog"
 #define KR_GRPC_SYNC "/kuberelay.v1.Agent/Sync"
+#define KR_FEATURE_SYNC "sync/1" /* of agents that serve both */
 
 #define KR_SYNC_MESSAGE_MAX (5u * 1024 * 1024) /* one object of KR_PLAIN_MAX must fit */
 #define KR_SYNC_BATCH_TARGET (64u * 1024)      /* a batch is closed when it is so long */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hub/admin_socket.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "http/pages.h"
+#include "hub/clusters_page.h"
+#include "hub/request.h"
+#include "hub/subscriptions.h"
+#include "net/socket.h"
+#include "net/tcp_pipe.h"
+
+struct hub_admin_socket {
+    struct hub_worker *w;
+    struct kr_listener *listener;
+    struct kr_pages pages;
+};
+
+static int on_get(void *owner, struct kr_bytes path, struct kr_buf *body, const char **type)
+{
+    struct hub_admin_socket *a = owner;
+
+    if (!kr_bytes_is(path, "/clusters")) {
+        kr_buf_append_str(body, "/clusters\n");
+        return 404;
+    }
+    *type = "application/json";
+    return hub_clusters_page(a->w, body) == 0 ? 200 : 500;
+}
+
+static int forget(struct hub_worker *w, struct kr_bytes name, struct kr_buf *body)
+{
+    struct hub_cluster *c = hub_clusters_find(&w->clusters, name);
+    char copy[sizeof c->name];
+
+    if (c == NULL) {
+        kr_buf_append_str(body, "no such cluster\n");
+        return 404;
+    }
+    memcpy(copy, c->name, sizeof copy);
+    if (hub_requests_use(w, c) || !hub_clusters_remove(&w->clusters, c)) {
+        kr_buf_append_str(body, "its agent is connected, or requests are under way\n");
+        return 409;
+    }
+    if (w->subscriptions != NULL)
+        hub_subscriptions_remove_cluster(w->subscriptions, copy);
+    KR_LOG_AT(w->log, KR_LOG_INFO, "cluster-forgotten", KR_S("cluster", copy));
+    kr_buf_append_str(body, "forgotten\n");
+    return 200;
+}
+
+static int on_delete(void *owner, struct kr_bytes path, struct kr_buf *body, const char **type)
+{
+    struct hub_admin_socket *a = owner;
+    const struct kr_bytes prefix = KR_LIT("/clusters/");
+
+    (void)type;
+    if (!kr_bytes_starts(path, prefix)) {
+        kr_buf_append_str(body, "/clusters/NAME\n");
+        return 404;
+    }
+    return forget(a->w, kr_bytes_skip(path, prefix.n), body);
+}
+
+static void on_accept(void *owner, int fd, const char *peer)
+{
+    struct hub_admin_socket *a = owner;
+    struct kr_pipe *pipe = kr_tcp_pipe_create(a->w->io, fd);
+
+    (void)peer;
+    if (pipe != NULL)
+        kr_pages_serve(&a->pages, pipe);
+}
+
+int hub_admin_socket_create(struct hub_worker *w, struct hub_admin_socket **out,
+                            struct kr_note *why)
+{
+    struct kr_listener_config cfg = {
+        .unix_path = w->options->admin_socket,
+        .on_accept = on_accept,
+    };
+    struct hub_admin_socket *a;
+
+    *out = NULL;
+    if (cfg.unix_path == NULL)
+        return 0;
+    a = calloc(1, sizeof *a);
+    if (a == NULL)
+        return kr_note_set(why, KR_ENOMEM, "out of memory");
+    a->w = w;
+    cfg.owner = a;
+    kr_pages_init(&a->pages, w->sched, on_get, a);
+    a->pages.remove = on_delete;
+    a->listener = kr_listener_create(w->loop, &cfg, why);
+    if (a->listener == NULL) {
+        free(a);
+        return kr_note_wrap(why, KR_EIO, "adminSocket");
+    }
+    *out = a;
+    return 0;
+}
+
+void hub_admin_socket_close(struct hub_admin_socket *a)
+{
+    if (a == NULL)
+        return;
+    kr_listener_pause(a->listener, true);
+    kr_pages_close(&a->pages);
+}
+
+void hub_admin_socket_destroy(struct hub_admin_socket *a)
+{
+    if (a == NULL)
+        return;
+    kr_listener_destroy(a->listener);
+    free(a);
+}

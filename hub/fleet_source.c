@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hub/fleet_source.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/assert.h"
+#include "base/err.h"
+#include "hub/fleet.h"
+#include "hub/fleet_config.h"
+#include "hub/subscriptions.h"
+
+#define LOOK_MS 2000
+
+/* By which a file is told from the one before. */
+struct mark {
+    int64_t seconds;
+    int64_t nanoseconds;
+    uint64_t size;
+    uint64_t inode;
+};
+
+struct hub_fleet_source {
+    struct hub_worker *w;
+    struct kr_timer look;
+    struct mark mark;
+};
+
+/* A file that is not there has the mark of zeros. */
+static struct mark mark_of(const char *file)
+{
+    struct stat st;
+
+    if (stat(file, &st) != 0)
+        return (struct mark){0};
+    return (struct mark){(int64_t)st.st_mtim.tv_sec, (int64_t)st.st_mtim.tv_nsec,
+                         (uint64_t)st.st_size, (uint64_t)st.st_ino};
+}
+
+static bool same(const struct mark *a, const struct mark *b)
+{
+    return a->seconds == b->seconds && a->nanoseconds == b->nanoseconds && a->size == b->size &&
+           a->inode == b->inode;
+}
+
+static void use(struct hub_worker *w, struct hub_fleet_config *config)
+{
+    struct hub_fleet_config *old = w->fleet_config;
+
+    w->fleet_config = config;
+    if (w->subscriptions != NULL)
+        hub_subscriptions_reload(w->subscriptions, config);
+    if (w->fleet != NULL)
+        hub_fleet_reload(w->fleet);
+    hub_fleet_config_destroy(old);
+}
+
+void hub_fleet_source_reload(struct hub_fleet_source *s)
+{
+    const char *file = s->w->options->fleet_file;
+    struct hub_fleet_config *config;
+    struct kr_note why = {""};
+
+    s->mark = mark_of(file); /* before it is read: a change meanwhile is seen the next time */
+    if (hub_fleet_config_load(&config, file, &why) != 0) {
+        KR_LOG_AT(s->w->log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
+                  KR_S("effect", "what was loaded before stays in use"));
+        return;
+    }
+    use(s->w, config);
+    KR_LOG_AT(s->w->log, KR_LOG_INFO, "reloaded", KR_S("fleet-file", file));
+}
+
+static void on_look(struct kr_timer *timer)
+{
+    struct hub_fleet_source *s = KR_CONTAINER_OF(timer, struct hub_fleet_source, look);
+    struct mark now = mark_of(s->w->options->fleet_file);
+
+    kr_timer_start(s->w->sched, &s->look, LOOK_MS);
+    if (!same(&now, &s->mark))
+        hub_fleet_source_reload(s);
+}
+
+struct hub_fleet_source *hub_fleet_source_create(struct hub_worker *w, struct kr_note *why)
+{
+    struct hub_fleet_source *s = calloc(1, sizeof *s);
+
+    if (s == NULL) {
+        kr_note_set(why, KR_ENOMEM, "out of memory");
+        return NULL;
+    }
+    s->w = w;
+    s->mark = mark_of(w->options->fleet_file);
+    kr_timer_init(&s->look, on_look);
+    if (hub_fleet_config_load(&w->fleet_config, w->options->fleet_file, why) != 0) {
+        kr_note_wrap(why, KR_EINVAL, "fleetFile");
+        free(s);
+        return NULL;
+    }
+    kr_timer_start(w->sched, &s->look, LOOK_MS);
+    return s;
+}
+
+void hub_fleet_source_destroy(struct hub_fleet_source *s)
+{
+    if (s == NULL)
+        return;
+    kr_timer_stop(s->w->sched, &s->look);
+    hub_fleet_config_destroy(s->w->fleet_config);
+    s->w->fleet_config = NULL;
+    free(s);
+}
