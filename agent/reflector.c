@@ -34,6 +34,7 @@ void agent_rf_relist(struct agent_reflector *r, const char *reason)
 void agent_rf_wait_ms(struct agent_reflector *r, int64_t ms)
 {
     agent_rf_leave_place(r);
+    r->fresh = false;
     r->state = AGENT_REFLECTOR_WAITING;
     kr_timer_start(r->cfg.c->sched, &r->timer, ms);
 }
