@@ -15,7 +15,7 @@
  * Memory: counted per shelf and in all, as the allocator rounds it (hub/ledger.h). Over the quota
  * of its cluster an object is refused (KR_EFULL): the subscription then goes on metadata only.
  * Limits: types, objects per shelf, bytes; see struct hub_cache_limits.
- * Errors: KR_ENOMEM, KR_EFULL, KR_ENOENT, KR_EINVAL (a text that is too long). Threads: the
+ * Errors: KR_ENOMEM, KR_EFULL, KR_ENOENT, KR_EINVAL (a text too long, or with a NUL). Threads: the
  *         worker's; pure (no I/O, but that hub/revision.h keeps its file). */
 #ifndef HUB_CACHE_H
 #define HUB_CACHE_H
@@ -58,11 +58,19 @@ struct hub_object { /* immutable but for `version`; read it by the functions bel
     uint8_t uid_n;
     uint8_t version_n;
     uint8_t version_cap;
-    uint8_t data[]; /* ns, name, uid, packed, version */
+    uint8_t data[]; /* ns, NUL, name, uid, packed, version */
 };
 
-struct kr_bytes hub_object_ns(const struct hub_object *o);
-struct kr_bytes hub_object_name(const struct hub_object *o);
+static inline struct kr_bytes hub_object_ns(const struct hub_object *o)
+{
+    return kr_bytes_of(o->data, o->ns_n);
+}
+
+static inline struct kr_bytes hub_object_name(const struct hub_object *o)
+{
+    return kr_bytes_of(o->data + o->ns_n + 1, o->name_n);
+}
+
 /* Lives in the object, or in `buf`. */
 struct kr_bytes hub_object_uid(const struct hub_object *o, char buf[HUB_UID_BUF]);
 struct kr_bytes hub_object_version(const struct hub_object *o); /* at the edge */

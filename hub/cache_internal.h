@@ -85,6 +85,11 @@ static inline struct hub_shelf_box *hub_shelf_box(struct hub_shelf *s)
 /* ---- object.c ---- */
 
 size_t hub_object_bytes(const struct hub_object *o); /* what it takes from the allocator */
+/* The key as one run of bytes, in the order of which walks go: namespace, NUL, name. */
+static inline struct kr_bytes hub_object_key(const struct hub_object *o)
+{
+    return kr_bytes_of(o->data, (size_t)o->ns_n + 1 + o->name_n);
+}
 /* KR_EINVAL, KR_ETOOBIG: a text is too long. *size: what hub_object_create will allocate. */
 int hub_object_measure(const struct hub_incoming *in, size_t *size);
 /* With one reference; revision 0. Takes over the caller's reference to the label set. */

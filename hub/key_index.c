@@ -8,6 +8,7 @@
 
 #define SEARCHES_BEFORE_INDEX 64
 #define OBJECTS_WORTH_IT 1024
+#define LEAVES_AHEAD 8
 
 struct hub_key_index_row {
     uint64_t key;
@@ -69,7 +70,17 @@ static bool find_by_index(struct hub_shelf_box *s, struct hub_key_index *x, uint
         return false;
     o = row->object;
     row->object = NULL;
-    return hub_tree_find(&s->live, hub_object_ns(o), hub_object_name(o), out);
+    return hub_tree_find(&s->live, hub_object_ns(o), hub_object_name(o), (uint16_t)key, out);
+}
+
+/* In a leaf of full size, the unused tags included: so compilers make it a few vector steps. */
+static bool any_tag_is(const uint16_t *tags, uint16_t tag)
+{
+    uint16_t any = 0;
+
+    for (size_t i = 0; i < HUB_LEAF_MAX; i++)
+        any |= (uint16_t) - (tags[i] == tag);
+    return any != 0;
 }
 
 static bool find_in_leaf(struct hub_leaf *l, uint64_t key, size_t *at)
@@ -77,6 +88,8 @@ static bool find_in_leaf(struct hub_leaf *l, uint64_t key, size_t *at)
     const uint16_t *tags = hub_leaf_tags(l);
     uint16_t tag = (uint16_t)key;
 
+    if (l->cap == HUB_LEAF_MAX && !any_tag_is(tags, tag))
+        return false;
     for (size_t i = 0; i < l->n; i++) {
         if (tags[i] == tag && key_of(l->items[i]) == key) {
             *at = i;
@@ -89,6 +102,7 @@ static bool find_in_leaf(struct hub_leaf *l, uint64_t key, size_t *at)
 static bool find_by_tags(struct hub_shelf_box *s, uint64_t key, struct hub_spot *out)
 {
     for (size_t row = 0; row < s->live.n; row++) {
+        hub_tree_prefetch(&s->live, row + LEAVES_AHEAD, HUB_LEAF_TAGS, HUB_LEAF_END);
         if (find_in_leaf(s->live.rows[row].leaf, key, &out->at)) {
             out->row = row;
             return true;

@@ -60,19 +60,9 @@ static struct kr_bytes uuid_text(const uint8_t *in, char buf[HUB_UID_BUF])
 
 /* ---- where the texts are ---- */
 
-struct kr_bytes hub_object_ns(const struct hub_object *o)
-{
-    return kr_bytes_of(o->data, o->ns_n);
-}
-
-struct kr_bytes hub_object_name(const struct hub_object *o)
-{
-    return kr_bytes_of(o->data + o->ns_n, o->name_n);
-}
-
 static const uint8_t *uid_at(const struct hub_object *o)
 {
-    return o->data + o->ns_n + o->name_n;
+    return o->data + o->ns_n + 1 + o->name_n;
 }
 
 struct kr_bytes hub_object_uid(const struct hub_object *o, char buf[HUB_UID_BUF])
@@ -99,7 +89,7 @@ bool hub_object_has_uid(const struct hub_object *o, struct kr_bytes uid)
 
 static size_t object_size(const struct hub_object *o)
 {
-    return offsetof(struct hub_object, data) + o->ns_n + o->name_n + o->uid_n + o->packed_n +
+    return offsetof(struct hub_object, data) + o->ns_n + 1 + o->name_n + o->uid_n + o->packed_n +
            o->version_cap;
 }
 
@@ -119,7 +109,9 @@ int hub_object_measure(const struct hub_incoming *in, size_t *size)
         return KR_EINVAL;
     if (in->packed.n > PACKED_MAX)
         return KR_ETOOBIG;
-    *size = offsetof(struct hub_object, data) + in->ns.n + in->name.n +
+    if (kr_bytes_find(in->ns, '\0') != in->ns.n || kr_bytes_find(in->name, '\0') != in->name.n)
+        return KR_EINVAL;
+    *size = offsetof(struct hub_object, data) + in->ns.n + 1 + in->name.n +
             (uuid_pack(in->uid, uuid) ? UUID_BYTES : in->uid.n) + in->packed.n + in->version.n +
             VERSION_SPARE;
     return 0;
@@ -134,8 +126,10 @@ static uint8_t *put(uint8_t *at, struct kr_bytes text)
 
 static void fill(struct hub_object *o, const struct hub_incoming *in)
 {
-    uint8_t *at = put(put(o->data, in->ns), in->name);
+    uint8_t *at = put(o->data, in->ns);
 
+    *at++ = '\0';
+    at = put(at, in->name);
     o->uuid = uuid_pack(in->uid, at);
     if (o->uuid)
         at += UUID_BYTES;

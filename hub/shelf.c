@@ -160,7 +160,7 @@ int hub_shelf_put(struct hub_shelf *shelf, const struct hub_incoming *in)
     struct hub_spot spot;
 
     hub_key_index_changed(shelf->type->cache, s);
-    if (!hub_tree_find(&s->live, in->ns, in->name, &spot))
+    if (!hub_tree_find(&s->live, in->ns, in->name, tag_of(in->ns, in->name), &spot))
         return add(s, in, spot);
     old = hub_tree_at(&s->live, spot);
     if (old->hash == in->hash && hub_object_has_uid(old, in->uid))
@@ -189,7 +189,7 @@ bool hub_shelf_delete(struct hub_shelf *shelf, struct kr_bytes ns, struct kr_byt
     struct hub_shelf_box *s = hub_shelf_box(shelf);
     struct hub_spot spot;
 
-    if (!hub_tree_find(&s->live, ns, name, &spot))
+    if (!hub_tree_find(&s->live, ns, name, tag_of(ns, name), &spot))
         return false;
     hub_key_index_changed(shelf->type->cache, s);
     delete_at(s, spot);
@@ -243,7 +243,9 @@ const struct hub_object *hub_shelf_get(struct hub_shelf *shelf, struct kr_bytes 
     struct hub_shelf_box *s = hub_shelf_box(shelf);
     struct hub_spot spot;
 
-    return hub_tree_find(&s->live, ns, name, &spot) ? hub_tree_at(&s->live, spot) : NULL;
+    if (!hub_tree_find(&s->live, ns, name, tag_of(ns, name), &spot))
+        return NULL;
+    return hub_tree_at(&s->live, spot);
 }
 
 const struct hub_object *hub_shelf_next(struct hub_shelf *shelf, struct hub_shelf_pos *pos)

@@ -78,7 +78,7 @@ static int compare(const struct hub_object *o, const struct hub_key *key)
     return o->revision < key->revision ? -1 : o->revision > key->revision;
 }
 
-/* The last leaf that begins before the key, or the first leaf. */
+/* The last leaf that does not begin after the key, or the first leaf. */
 static size_t seek_row(const struct hub_tree *t, const struct hub_key *key)
 {
     size_t low = 0;
@@ -87,7 +87,7 @@ static size_t seek_row(const struct hub_tree *t, const struct hub_key *key)
     while (low + 1 < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (compare(t->rows[middle].first, key) < 0)
+        if (compare(t->rows[middle].first, key) <= 0)
             low = middle;
         else
             high = middle;
@@ -95,43 +95,54 @@ static size_t seek_row(const struct hub_tree *t, const struct hub_key *key)
     return low;
 }
 
-struct hub_spot hub_tree_seek(const struct hub_tree *t, const struct hub_key *key)
+/* The first item of a row that is not before the key, or the next row. */
+static struct hub_spot seek_in_row(const struct hub_tree *t, size_t row, const struct hub_key *key)
 {
-    struct hub_spot s = {.row = 0, .at = 0};
-    const struct hub_leaf *leaf;
-    size_t high;
+    const struct hub_leaf *leaf = t->rows[row].leaf;
+    size_t low = 0;
+    size_t high = leaf->n;
 
-    if (t->n == 0)
-        return s;
-    s.row = seek_row(t, key);
-    leaf = t->rows[s.row].leaf;
-    high = leaf->n;
-    while (s.at < high) {
-        size_t middle = s.at + (high - s.at) / 2;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
 
         if (compare(hub_tree_object(t, leaf->items[middle]), key) < 0)
-            s.at = middle + 1;
+            low = middle + 1;
         else
             high = middle;
     }
-    if (s.at == leaf->n)
-        s = (struct hub_spot){.row = s.row + 1};
-    return s;
+    return low < leaf->n ? (struct hub_spot){.row = row, .at = low}
+                         : (struct hub_spot){.row = row + 1};
 }
 
-bool hub_tree_find(const struct hub_tree *t, struct kr_bytes ns, struct kr_bytes name,
+struct hub_spot hub_tree_seek(const struct hub_tree *t, const struct hub_key *key)
+{
+    if (t->n == 0)
+        return (struct hub_spot){.row = 0};
+    return seek_in_row(t, seek_row(t, key), key);
+}
+
+bool hub_tree_find(const struct hub_tree *t, struct kr_bytes ns, struct kr_bytes name, uint16_t tag,
                    struct hub_spot *spot)
 {
-    struct hub_key key = {.ns = ns, .name = name};
-    const struct hub_object *o;
-    void *item;
+    struct hub_key key = {.ns = ns, .name = name, .revision = UINT64_MAX};
+    struct hub_leaf *leaf;
+    const uint16_t *tags;
 
-    *spot = hub_tree_seek(t, &key);
-    item = hub_tree_at(t, *spot);
-    if (item == NULL)
+    *spot = (struct hub_spot){.row = 0};
+    if (t->n == 0)
         return false;
-    o = hub_tree_object(t, item);
-    return kr_bytes_eq(hub_object_name(o), name) && kr_bytes_eq(hub_object_ns(o), ns);
+    spot->row = seek_row(t, &key);
+    leaf = t->rows[spot->row].leaf;
+    tags = hub_leaf_tags(leaf);
+    for (spot->at = 0; spot->at < leaf->n; spot->at++) {
+        const struct hub_object *o = leaf->items[spot->at];
+
+        if (tags[spot->at] == tag && kr_bytes_eq(hub_object_name(o), name) &&
+            kr_bytes_eq(hub_object_ns(o), ns))
+            return true;
+    }
+    *spot = seek_in_row(t, spot->row, &key);
+    return false;
 }
 
 /* ---- leaves ---- */
@@ -153,8 +164,10 @@ static struct hub_leaf *leaf_create(struct hub_tree *t, size_t cap)
 {
     struct hub_leaf *l = take(t, leaf_size(cap));
 
-    if (l != NULL)
-        *l = (struct hub_leaf){.cap = (uint16_t)cap};
+    if (l == NULL)
+        return NULL;
+    *l = (struct hub_leaf){.cap = (uint16_t)cap};
+    memset(hub_leaf_tags(l), 0, cap * sizeof(uint16_t)); /* scans read those of no item, too */
     return l;
 }
 

@@ -51,6 +51,11 @@ struct hub_tree { /* embed it; read it, change it by the functions only */
     bool old;         /* items are struct hub_old */
 };
 
+/* Where the columns of a full-sized leaf begin; a tree of several leaves has no others. */
+#define HUB_LEAF_SETS (sizeof(struct hub_leaf) + HUB_LEAF_MAX * sizeof(void *))
+#define HUB_LEAF_TAGS (HUB_LEAF_SETS + HUB_LEAF_MAX * sizeof(uint32_t))
+#define HUB_LEAF_END (HUB_LEAF_TAGS + HUB_LEAF_MAX * sizeof(uint16_t))
+
 struct hub_spot { /* a place in a tree; past the end: row == n */
     size_t row;
     size_t at;
@@ -91,13 +96,27 @@ static inline void hub_tree_step(const struct hub_tree *t, struct hub_spot *s)
     }
 }
 
+/* Leaves lie anywhere, so a scan asks early for what it will look at: bytes [from, to) of a leaf.
+ */
+static inline void hub_tree_prefetch(const struct hub_tree *t, size_t row, size_t from, size_t to)
+{
+    const char *leaf;
+
+    if (row >= t->n)
+        return;
+    leaf = (const char *)t->rows[row].leaf;
+    __builtin_prefetch(leaf);
+    for (; from < to; from += 64)
+        __builtin_prefetch(leaf + from);
+}
+
 void hub_tree_init(struct hub_tree *t, struct hub_ledger *ledger, bool old);
 void hub_tree_deinit(struct hub_tree *t); /* the items are not touched */
 /* The first item that is not before the key. */
 struct hub_spot hub_tree_seek(const struct hub_tree *t, const struct hub_key *key);
-/* The item with this namespace and name, whatever its revision; false: `spot` is where it would be.
- */
-bool hub_tree_find(const struct hub_tree *t, struct kr_bytes ns, struct kr_bytes name,
+/* The item of a key that was put with this tag, in a tree that has no key twice; false: `spot` is
+ * where it would be. */
+bool hub_tree_find(const struct hub_tree *t, struct kr_bytes ns, struct kr_bytes name, uint16_t tag,
                    struct hub_spot *spot);
 /* Puts an item before the spot, which hub_tree_seek or _find gave for its key. */
 int hub_tree_insert(struct hub_tree *t, struct hub_spot spot, void *item, uint16_t tag);
