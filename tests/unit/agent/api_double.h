@@ -48,7 +48,7 @@ struct api_world { /* an agent with nothing but its parts for the fleet view */
 
 /* ---- the exchange */
 
-static struct turn *turn_of(struct kr_exchange *ex)
+static __attribute__((unused)) struct turn *turn_of(struct kr_exchange *ex)
 {
     struct turn *t = (struct turn *)(void *)ex; /* first member */
 
@@ -56,7 +56,7 @@ static struct turn *turn_of(struct kr_exchange *ex)
     return t;
 }
 
-static void turn_consumed(struct kr_exchange *ex, size_t n)
+static __attribute__((unused)) void turn_consumed(struct kr_exchange *ex, size_t n)
 {
     struct turn *t = turn_of(ex);
 
@@ -64,7 +64,7 @@ static void turn_consumed(struct kr_exchange *ex, size_t n)
     t->owed -= n;
 }
 
-static void turn_abort(struct kr_exchange *ex, enum kr_abort how)
+static __attribute__((unused)) void turn_abort(struct kr_exchange *ex, enum kr_abort how)
 {
     struct turn *t = turn_of(ex);
 
@@ -75,13 +75,15 @@ static void turn_abort(struct kr_exchange *ex, enum kr_abort how)
 
 static const struct kr_exchange_ops turn_ops = {.consumed = turn_consumed, .abort = turn_abort};
 
-static void keep(char *to, size_t room, struct kr_bytes v)
+static __attribute__((unused)) void keep(char *to, size_t room, struct kr_bytes v)
 {
     snprintf(to, room, "%.*s", (int)v.n, (const char *)v.p);
 }
 
-static struct kr_exchange *turn_open(struct kr_conn *c, const struct kr_head *head, bool end,
-                                     const struct kr_exchange_user *ops, void *user)
+static __attribute__((unused)) struct kr_exchange *turn_open(struct kr_conn *c,
+                                                             const struct kr_head *head, bool end,
+                                                             const struct kr_exchange_user *ops,
+                                                             void *user)
 {
     struct agent_apiserver *s = (struct agent_apiserver *)(void *)c;
     struct turn *t = calloc(1, sizeof *t);
@@ -149,7 +151,7 @@ bool agent_apiserver_token_refused(struct agent_apiserver *s, uint32_t generatio
 
 /* ---- for the test */
 
-static void api_fail_waiters(struct agent_apiserver *s)
+static __attribute__((unused)) void api_fail_waiters(struct agent_apiserver *s)
 {
     struct kr_note why = {"connection refused"};
     struct kr_list *node;
@@ -162,18 +164,19 @@ static void api_fail_waiters(struct agent_apiserver *s)
 }
 
 /* The next request, which must be there and be the only new one. */
-static struct turn *api_next(struct agent_apiserver *s)
+static __attribute__((unused)) struct turn *api_next(struct agent_apiserver *s)
 {
     assert_int_equal(s->n, s->looked + 1);
     return s->turns[s->looked++];
 }
 
-static bool turn_asks(const struct turn *t, const char *words)
+static __attribute__((unused)) bool turn_asks(const struct turn *t, const char *words)
 {
     return strstr(t->path, words) != NULL;
 }
 
-static void turn_head(struct turn *t, int status, const char *name, const char *value)
+static __attribute__((unused)) void turn_head(struct turn *t, int status, const char *name,
+                                              const char *value)
 {
     assert_true(t->open);
     t->ex.head.status = status;
@@ -182,7 +185,7 @@ static void turn_head(struct turn *t, int status, const char *name, const char *
     t->ex.user_ops->on_head(t->ex.user);
 }
 
-static void turn_bytes(struct turn *t, const char *p, size_t n)
+static __attribute__((unused)) void turn_bytes(struct turn *t, const char *p, size_t n)
 {
     if (!t->open || n == 0)
         return;
@@ -191,12 +194,12 @@ static void turn_bytes(struct turn *t, const char *p, size_t n)
     t->ex.user_ops->on_body(t->ex.user, kr_bytes_of(p, n));
 }
 
-static void turn_say(struct turn *t, const char *text)
+static __attribute__((unused)) void turn_say(struct turn *t, const char *text)
 {
     turn_bytes(t, text, strlen(text));
 }
 
-static void turn_done(struct turn *t, int rc)
+static __attribute__((unused)) void turn_done(struct turn *t, int rc)
 {
     assert_true(t->open);
     if (rc == 0)
@@ -206,7 +209,7 @@ static void turn_done(struct turn *t, int rc)
 }
 
 /* The whole answer. */
-static void turn_answer(struct turn *t, int status, const char *body)
+static __attribute__((unused)) void turn_answer(struct turn *t, int status, const char *body)
 {
     turn_head(t, status, "content-type", "application/json");
     turn_say(t, body);
@@ -214,7 +217,7 @@ static void turn_answer(struct turn *t, int status, const char *body)
         turn_done(t, 0);
 }
 
-static void api_world_init(struct api_world *w)
+static __attribute__((unused)) void api_world_init(struct api_world *w)
 {
     *w = (struct api_world){.options.discovery_interval_ms = 30000};
     kr_sched_init(&w->sched, 1000000, 1700000000000);
@@ -229,12 +232,12 @@ static void api_world_init(struct api_world *w)
 }
 
 /* One turn of the loop, `ms` later. */
-static void api_world_run(struct api_world *w, int64_t ms)
+static __attribute__((unused)) void api_world_run(struct api_world *w, int64_t ms)
 {
     kr_sched_run(&w->sched, w->sched.now_ms + ms, w->sched.now_wall_ms + ms);
 }
 
-static void api_world_deinit(struct api_world *w)
+static __attribute__((unused)) void api_world_deinit(struct api_world *w)
 {
     api_world_run(w, 0);
     for (size_t i = 0; i < w->api.n; i++) {
@@ -248,7 +251,8 @@ static void api_world_deinit(struct api_world *w)
     kr_sched_deinit(&w->sched);
 }
 
-static int64_t api_world_counter(struct api_world *w, size_t family, const char *label)
+static __attribute__((unused)) int64_t api_world_counter(struct api_world *w, size_t family,
+                                                         const char *label)
 {
     return kr_metric_value(kr_metrics_get(w->c.metrics, family, label));
 }

@@ -31,7 +31,7 @@ struct text {
 #define TEXT_ADD(t, ...)                                                                           \
     ((t)->n += (size_t)snprintf((t)->s + (t)->n, sizeof(t)->s - (t)->n, __VA_ARGS__))
 
-static void add_object(struct text *t, const struct pod *p)
+static __attribute__((unused)) void add_object(struct text *t, const struct pod *p)
 {
     TEXT_ADD(t,
              "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\","
@@ -41,7 +41,7 @@ static void add_object(struct text *t, const struct pod *p)
              p->name, p->ns, p->uid, p->version, p->version, p->image);
 }
 
-static void add_row(struct text *t, const struct pod *p)
+static __attribute__((unused)) void add_row(struct text *t, const struct pod *p)
 {
     TEXT_ADD(t, "{\"cells\":[\"%s\",\"Running\",\"%ss\"],\"object\":", p->name, p->version);
     add_object(t, p);
@@ -49,8 +49,8 @@ static void add_row(struct text *t, const struct pod *p)
 }
 
 /* A page of a Table; `cont` "" for the last one. */
-static const char *table_of(struct text *t, const struct pod *pods, size_t n, const char *version,
-                            const char *cont)
+static __attribute__((unused)) const char *table_of(struct text *t, const struct pod *pods,
+                                                    size_t n, const char *version, const char *cont)
 {
     t->n = 0;
     TEXT_ADD(t,
@@ -65,7 +65,8 @@ static const char *table_of(struct text *t, const struct pod *pods, size_t n, co
     return t->s;
 }
 
-static const char *list_of(struct text *t, const struct pod *pods, size_t n, const char *version)
+static __attribute__((unused)) const char *list_of(struct text *t, const struct pod *pods, size_t n,
+                                                   const char *version)
 {
     t->n = 0;
     TEXT_ADD(t,
@@ -80,7 +81,8 @@ static const char *list_of(struct text *t, const struct pod *pods, size_t n, con
     return t->s;
 }
 
-static const char *event_of(struct text *t, const char *type, const struct pod *p)
+static __attribute__((unused)) const char *event_of(struct text *t, const char *type,
+                                                    const struct pod *p)
 {
     t->n = 0;
     TEXT_ADD(t,
@@ -93,7 +95,8 @@ static const char *event_of(struct text *t, const char *type, const struct pod *
     return t->s;
 }
 
-static const char *bookmark_of(struct text *t, const char *version, bool initial_end)
+static __attribute__((unused)) const char *bookmark_of(struct text *t, const char *version,
+                                                       bool initial_end)
 {
     t->n = 0;
     TEXT_ADD(t,
@@ -104,7 +107,7 @@ static const char *bookmark_of(struct text *t, const char *version, bool initial
     return t->s;
 }
 
-static const char *status_of(struct text *t, int code, const char *reason)
+static __attribute__((unused)) const char *status_of(struct text *t, int code, const char *reason)
 {
     t->n = 0;
     TEXT_ADD(t,
@@ -114,7 +117,7 @@ static const char *status_of(struct text *t, int code, const char *reason)
     return t->s;
 }
 
-static const char *error_of(struct text *t, int code, const char *reason)
+static __attribute__((unused)) const char *error_of(struct text *t, int code, const char *reason)
 {
     struct text status;
 
