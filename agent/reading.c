@@ -9,12 +9,12 @@ static int look(struct agent_reading *r, struct kr_bytes object)
 {
     struct kr_bytes kind = {NULL, 0};
 
-    if (r->looked)
+    if (r->looked || r->wanted == AGENT_OBJECTS_NONE)
         return 0;
     r->looked = true;
     if (object.n == 0)
         return kr_note_set(&r->why, KR_EUNSUPPORTED, "a row without its object");
-    if (r->whole && kr_scan_find(object, "kind", &kind) &&
+    if (r->wanted == AGENT_OBJECTS_WHOLE && kr_scan_find(object, "kind", &kind) &&
         kr_bytes_is(kind, "\"PartialObjectMetadata\""))
         return kr_note_set(&r->why, KR_EUNSUPPORTED, "a row without its whole object");
     return 0;
@@ -106,26 +106,26 @@ static const struct kr_event_reader_ops line_ops = {on_line, on_line_skipped};
 /* ---- both ---- */
 
 static void begin(struct agent_reading *r, const struct agent_reading_ops *ops, void *user,
-                  bool whole)
+                  enum agent_objects wanted)
 {
-    *r = (struct agent_reading){.ops = ops, .user = user, .whole = whole};
+    *r = (struct agent_reading){.ops = ops, .user = user, .wanted = wanted};
 }
 
 int agent_reading_list(struct agent_reading *r, const struct agent_reading_ops *ops, void *user,
-                       bool whole)
+                       enum agent_objects wanted)
 {
     int rc;
 
-    begin(r, ops, user, whole);
+    begin(r, ops, user, wanted);
     rc = kr_list_scan_init(&r->scan, &scan_ops, r, AGENT_OBJECT_MAX);
     r->scanning = rc == 0;
     return rc;
 }
 
 void agent_reading_watch(struct agent_reading *r, const struct agent_reading_ops *ops, void *user,
-                         bool whole)
+                         enum agent_objects wanted)
 {
-    begin(r, ops, user, whole);
+    begin(r, ops, user, wanted);
     kr_event_reader_init(&r->lines, &line_ops, r, AGENT_OBJECT_MAX);
     r->watching = true;
 }

@@ -18,6 +18,8 @@ struct agent_seen { /* one object, lent for the call */
     struct kr_bytes cells; /* of the Table's row; empty: none */
 };
 
+enum agent_objects { AGENT_OBJECTS_NONE, AGENT_OBJECTS_METADATA, AGENT_OBJECTS_WHOLE };
+
 struct agent_reading_ops {
     int (*on_columns)(void *user, struct kr_bytes columns);
     int (*on_element)(void *user, const struct agent_seen *seen); /* of a list */
@@ -33,17 +35,17 @@ struct agent_reading { /* embed it; the fields belong to reading.c */
     struct kr_event_reader lines;
     bool scanning;
     bool watching;
-    bool whole;  /* objects must be whole */
+    enum agent_objects wanted;
     bool looked; /* at the first one */
     bool told;   /* the columns */
     struct kr_note why;
 };
 
-/* A list, or a watch, begins. `whole`: PartialObjectMetadata will not do. */
+/* A list, or a watch, begins. `wanted`: what of an object must be there at least. */
 int agent_reading_list(struct agent_reading *r, const struct agent_reading_ops *ops, void *user,
-                       bool whole);
+                       enum agent_objects wanted);
 void agent_reading_watch(struct agent_reading *r, const struct agent_reading_ops *ops, void *user,
-                         bool whole);
+                         enum agent_objects wanted);
 int agent_reading_feed(struct agent_reading *r, struct kr_bytes in);
 /* The body of a list is complete: whether it was a whole list, with a version. */
 int agent_reading_end(struct agent_reading *r);

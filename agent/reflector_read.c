@@ -139,7 +139,9 @@ static const struct agent_reading_ops reading_ops = {on_columns, on_element, on_
 /* The answer is good: its body is read. */
 static int begin_reading(struct agent_reflector *r)
 {
-    bool whole = !r->cfg.metadata_only && r->state != AGENT_REFLECTOR_CHECKING;
+    enum agent_objects wanted = r->state == AGENT_REFLECTOR_CHECKING ? AGENT_OBJECTS_NONE
+                                : r->cfg.metadata_only               ? AGENT_OBJECTS_METADATA
+                                                                     : AGENT_OBJECTS_WHOLE;
     bool watch = r->state == AGENT_REFLECTOR_WATCHING || r->state == AGENT_REFLECTOR_STREAMING;
     bool first = r->state == AGENT_REFLECTOR_STREAMING ||
                  (r->state == AGENT_REFLECTOR_LISTING && r->cont.n == 0);
@@ -149,8 +151,8 @@ static int begin_reading(struct agent_reflector *r)
     if (r->state == AGENT_REFLECTOR_WATCHING)
         kr_timer_start(r->cfg.c->sched, &r->timer, SETTLED_MS);
     if (!watch)
-        return agent_reading_list(&r->reading, &reading_ops, r, whole);
-    agent_reading_watch(&r->reading, &reading_ops, r, whole);
+        return agent_reading_list(&r->reading, &reading_ops, r, wanted);
+    agent_reading_watch(&r->reading, &reading_ops, r, wanted);
     return 0;
 }
 

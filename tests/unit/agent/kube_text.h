@@ -65,6 +65,18 @@ static __attribute__((unused)) const char *table_of(struct text *t, const struct
     return t->s;
 }
 
+/* What limit=1&includeObject=None gets. */
+static __attribute__((unused)) const char *glance_of(struct text *t, const char *version)
+{
+    t->n = 0;
+    TEXT_ADD(t,
+             "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{"
+             "\"resourceVersion\":\"%s\",\"continue\":\"more\"},\"columnDefinitions\":" POD_COLUMNS
+             ",\"rows\":[{\"cells\":[\"a\",\"Running\",\"5s\"],\"object\":null}]}\n",
+             version);
+    return t->s;
+}
+
 static __attribute__((unused)) const char *list_of(struct text *t, const struct pod *pods, size_t n,
                                                    const char *version)
 {

@@ -120,7 +120,7 @@ static struct turn *answer_look(struct world *x, const char *version)
     struct turn *t = next(x);
 
     assert_true(turn_asks(t, "limit=1&"));
-    turn_answer(t, 200, table_of(&x->t, &a1, 1, version, ""));
+    turn_answer(t, 200, glance_of(&x->t, version));
     t = next(x);
     assert_true(turn_asks(t, "watch=true"));
     turn_head(t, 200, NULL, NULL);
