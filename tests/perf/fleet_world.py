@@ -245,13 +245,6 @@ class Reader:
         self.tell(f"quiet {ms}")
         return json.loads(self.line(seconds))
 
-    def wait(self, events, seconds):
-        self.tell(f"wait {events} {int(seconds * 1000)}")
-        result = json.loads(self.line(seconds + 30))
-        if result["least"] < events:
-            raise BenchError(f"{self.name}: some stream got {result['least']} of {events} events")
-        return result
-
     def stop(self):
         stop(self.process)
 
