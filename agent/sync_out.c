@@ -9,9 +9,10 @@
 #include "base/err.h"
 
 #define CONTROL_MAX (1024u * 1024)
-#define SENDER_BUDGET (256u * 1024)
-#define QUEUE_TARGET (64u * 1024) /* of bytes that can no longer be replaced by newer ones */
-#define QUEUE_MAX (KR_SYNC_MESSAGE_MAX + 2 * QUEUE_TARGET)
+#define SENDER_BUDGET (128u * 1024)
+#define QUEUE_TARGET (32u * 1024) /* of bytes that can no longer be replaced by newer ones */
+#define BATCH_ROOM (KR_SYNC_BATCH_TARGET + 16u * 1024)
+#define QUEUE_MAX (KR_SYNC_MESSAGE_MAX + 4 * QUEUE_TARGET)
 #define OPEN_MS 30000
 #define VERSION_MAX 4096
 #define NAMESPACES_MAX (512u * 1024)
@@ -64,7 +65,11 @@ void agent_sync_end(struct agent_sync_call *s, int status, const char *text)
 static void pump(struct agent_sync_call *s)
 {
     struct kr_buf out = {.max = KR_SYNC_MESSAGE_MAX};
-    int rc = 1;
+    /* At once: growing by steps would leave holes in the heap. */
+    int rc = kr_sync_sender_empty(s->sender) ? 0 : 1;
+
+    if (rc > 0 && kr_buf_reserve(&out, BATCH_ROOM) != 0)
+        rc = 0; /* later */
 
     while (rc > 0 && kr_grpc_waiting(&s->stream) < QUEUE_TARGET) {
         out.n = 0;
