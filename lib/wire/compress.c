@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The experimental part of zstd's interface is used for what it alone offers: dictionaries that are
- * not copied, with tables of a chosen size. It is in the shared library of all versions 1.5. */
+ * not copied, with tables of a chosen size, and frames without the four bytes that say "this is
+ * zstd". It is in the shared libraries of all versions 1.5. */
 #define ZSTD_STATIC_LINKING_ONLY
 #include "wire/compress.h"
 
@@ -11,9 +12,8 @@
 #include "wire/dictionary.h"
 
 #define NEWEST 1
-#define LEVEL 3
-/* Larger blocks need larger contexts, and a larger window helps only objects that are larger. */
-#define WINDOW_LOG 15
+/* A larger window needs a larger context, and helps only objects that are larger than it. */
+#define WINDOW_LOG 14
 
 static const uint32_t numbers[] = {NEWEST, 0};
 
@@ -34,7 +34,14 @@ struct kr_unpacker {
 
 static ZSTD_CDict *make_packing(void)
 {
-    ZSTD_compressionParameters params = ZSTD_getCParams(LEVEL, 0, kr_dictionary_1_size);
+    /* Larger tables find hardly more: tests/perf/pack_bench.c. */
+    const ZSTD_compressionParameters params = {.windowLog = WINDOW_LOG,
+                                               .chainLog = 13,
+                                               .hashLog = 14,
+                                               .searchLog = 1,
+                                               .minMatch = 6,
+                                               .targetLength = 0,
+                                               .strategy = ZSTD_dfast};
 
     return ZSTD_createCDict_advanced(kr_dictionary_1, kr_dictionary_1_size, ZSTD_dlm_byRef,
                                      ZSTD_dct_fullDict, params, ZSTD_defaultCMem);
@@ -93,6 +100,7 @@ struct kr_packer *kr_packer_create(const struct kr_dictionaries *d)
     p->ctx = ZSTD_createCCtx();
     if (p->ctx == NULL ||
         ZSTD_isError(ZSTD_CCtx_setParameter(p->ctx, ZSTD_c_windowLog, WINDOW_LOG)) ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(p->ctx, ZSTD_c_format, ZSTD_f_zstd1_magicless)) ||
         ZSTD_isError(ZSTD_CCtx_refCDict(p->ctx, p->dict))) {
         kr_packer_destroy(p);
         return NULL;
@@ -141,7 +149,8 @@ struct kr_unpacker *kr_unpacker_create(const struct kr_dictionaries *d)
         return NULL;
     u->dict = d->unpacking;
     u->ctx = ZSTD_createDCtx();
-    if (u->ctx == NULL) {
+    if (u->ctx == NULL ||
+        ZSTD_isError(ZSTD_DCtx_setParameter(u->ctx, ZSTD_d_format, ZSTD_f_zstd1_magicless))) {
         kr_unpacker_destroy(u);
         return NULL;
     }
@@ -156,12 +165,13 @@ void kr_unpacker_destroy(struct kr_unpacker *u)
     free(u);
 }
 
-/* One frame, of this dictionary, that says its size: nothing before, between or behind. */
+/* A frame of this dictionary that says its size. */
 static bool is_our_frame(struct kr_bytes packed, size_t size)
 {
-    return ZSTD_getFrameContentSize(packed.p, packed.n) == size &&
-           ZSTD_getDictID_fromFrame(packed.p, packed.n) == NEWEST &&
-           ZSTD_findFrameCompressedSize(packed.p, packed.n) == packed.n;
+    ZSTD_frameHeader h;
+
+    return ZSTD_getFrameHeader_advanced(&h, packed.p, packed.n, ZSTD_f_zstd1_magicless) == 0 &&
+           h.frameType == ZSTD_frame && h.frameContentSize == size && h.dictID == NEWEST;
 }
 
 int kr_unpack(struct kr_unpacker *u, struct kr_bytes packed, uint32_t dictionary, uint8_t *out,

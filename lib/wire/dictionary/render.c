@@ -47,8 +47,10 @@ void text_read_file(struct text *t, const char *path)
 /* --- values -------------------------------------------------------------------------------- */
 
 struct draw { /* what one object has drawn so far */
+    bool blank;
     uint64_t state;
-    int64_t time; /* seconds since 2024-01-01 */
+    int year;
+    int64_t time; /* seconds since its beginning */
     size_t n;
     struct {
         char name[24];
@@ -56,6 +58,7 @@ struct draw { /* what one object has drawn so far */
     } values[VALUES_MAX];
 };
 
+static const char hex[] = "0123456789abcdef";
 static const char *const names[] = {"web",    "api",    "frontend", "backend", "gateway", "worker",
                                     "cache",  "auth",   "orders",   "billing", "catalog", "search",
                                     "report", "sensor", "ingest",   "router"};
@@ -94,70 +97,138 @@ __attribute__((format(printf, 2, 3))) static void say(char *out, const char *fmt
     va_end(ap);
 }
 
-/* Days of 2024, which is all that a corpus needs. */
+/* Years are all as 2023 was: that is near enough for a corpus. */
 static void say_time(struct draw *d, char *out)
 {
-    static const int months[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    static const int months[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int day;
     int month = 0;
 
     d->time += below(d, 20);
-    for (day = (int)(d->time / 86400) % 366; day >= months[month]; month++)
+    for (day = (int)(d->time / 86400) % 365; day >= months[month]; month++)
         day -= months[month];
-    say(out, "20%u-%02d-%02dT%02d:%02d:%02dZ", 24 + below(d, 1), month + 1, day + 1,
+    say(out, "%d-%02d-%02dT%02d:%02d:%02dZ", d->year, month + 1, day + 1,
         (int)(d->time / 3600 % 24), (int)(d->time / 60 % 60), (int)(d->time % 60));
 }
 
-static void make(struct draw *d, const char *name, char *out)
+static void say_age(struct draw *d, char *out)
 {
-    static const char *const hex = "0123456789abcdef";
-    static const char *const safe = "bcdfghjklmnpqrstvwxz2456789";
-    char a[65];
-
-    if (strcmp(name, "uid") == 0) {
-        letters(d, 35, hex, a);
-        say(out, "%.8s-%.4s-4%.3s-%c%.3s-%.12s", a, a + 8, a + 12, "89ab"[below(d, 4)], a + 15,
-            a + 18);
-    } else if (strcmp(name, "sha") == 0) {
-        letters(d, 64, hex, out);
-    } else if (strcmp(name, "hash") == 0) {
-        letters(d, 8 + below(d, 3), safe, out);
-    } else if (strcmp(name, "tail") == 0 || strcmp(name, "id") == 0) {
-        letters(d, 5, safe, out);
-    } else if (strncmp(name, "name", 4) == 0) {
-        say(out, "%s", names[below(d, COUNT(names))]);
-    } else if (strncmp(name, "ns", 2) == 0) {
-        say(out, "%s", spaces[below(d, COUNT(spaces))]);
-    } else if (strncmp(name, "node", 4) == 0) {
-        say(out, "node-%u", below(d, 90) + 10);
-    } else if (strncmp(name, "time", 4) == 0) {
-        say_time(d, out);
-    } else if (strncmp(name, "ip", 2) == 0) {
-        say(out, "10.%u.%u.%u", below(d, 250), below(d, 250), below(d, 250));
-    } else if (strncmp(name, "host", 4) == 0) {
-        say(out, "192.168.%u.%u", below(d, 250), below(d, 250));
-    } else if (strncmp(name, "num", 3) == 0) {
-        say(out, "%u", below(d, 9) + 1);
-    } else {
-        die("unknown value", name);
+    switch (below(d, 4)) {
+    case 0:
+        say(out, "%uh", below(d, 38) + 10);
+        return;
+    case 1:
+        say(out, "%ud%uh", below(d, 6) + 2, below(d, 23) + 1);
+        return;
+    default:
+        say(out, "%ud", below(d, 200) + 8);
     }
+}
+
+static void say_uid(struct draw *d, char *out)
+{
+    char a[36];
+
+    letters(d, 35, hex, a);
+    say(out, "%.8s-%.4s-4%.3s-%c%.3s-%.12s", a, a + 8, a + 12, "89ab"[below(d, 4)], a + 15, a + 18);
+}
+
+/* Kinds of values: a prefix of the name in a template, how one is drawn, and the blank for it, or
+ * NULL where parts of any value are worth having (a year, a network). */
+enum draw_kind { UID, HEX, SAFE, NAME, SPACE, NODE, TIME, AGE, IP, HOST, NUMBER };
+
+static const struct kind {
+    const char *prefix;
+    enum draw_kind draw;
+    unsigned size;
+    const char *blank;
+} kinds[] = {
+    {"uid", UID, 36, "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~"},
+    {"sha", HEX, 64, "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~"},
+    {"git", HEX, 40, "~"},
+    {"md5", HEX, 32, "~"},
+    {"hex", HEX, 14, "~"},
+    {"hash", SAFE, 9, "~~~~~~~~~"},
+    {"tail", SAFE, 5, "~~~~~"},
+    {"id", SAFE, 5, "~~~~~"},
+    {"name", NAME, 0, "~~~~"},
+    {"ns", SPACE, 0, NULL},
+    {"node", NODE, 0, NULL},
+    {"time", TIME, 0, NULL},
+    {"age", AGE, 0, NULL},
+    {"ip", IP, 0, NULL},
+    {"host", HOST, 0, NULL},
+    {"num8", NUMBER, 29000000, NULL},
+    {"num", NUMBER, 1, NULL},
+};
+
+static void make(struct draw *d, const struct kind *k, char *out)
+{
+    switch (k->draw) {
+    case UID:
+        say_uid(d, out);
+        break;
+    case HEX:
+        letters(d, k->size, hex, out);
+        break;
+    case SAFE:
+        letters(d, k->size, "bcdfghjklmnpqrstvwxz2456789", out);
+        break;
+    case NAME:
+        say(out, "%s", names[below(d, COUNT(names))]);
+        break;
+    case SPACE:
+        say(out, "%s", spaces[below(d, COUNT(spaces))]);
+        break;
+    case NODE:
+        say(out, "node-%u", below(d, 90) + 10);
+        break;
+    case TIME:
+        say_time(d, out);
+        break;
+    case AGE:
+        say_age(d, out);
+        break;
+    case IP:
+        say(out, "10.%u.%u.%u", below(d, 250), below(d, 250), below(d, 250));
+        break;
+    case HOST:
+        say(out, "192.168.%u.%u", below(d, 250), below(d, 250));
+        break;
+    case NUMBER:
+        say(out, "%u", k->size + below(d, 9 * k->size));
+        break;
+    }
+}
+
+static const struct kind *kind_of(const char *name)
+{
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        if (strncmp(name, kinds[i].prefix, strlen(kinds[i].prefix)) == 0)
+            return &kinds[i];
+    }
+    die("unknown value", name);
+    return NULL;
 }
 
 static const char *value(struct draw *d, const char *name)
 {
-    int fresh = strcmp(name, "uid") == 0 || strcmp(name, "sha") == 0 || strcmp(name, "id") == 0;
+    const struct kind *k = kind_of(name);
+    bool fresh = strcmp(name, "uid") == 0 || strcmp(name, "sha") == 0;
     size_t i = 0;
 
+    if (d->blank && k->blank != NULL)
+        return k->blank;
     while (i < d->n && strcmp(d->values[i].name, name) != 0)
         i++;
     if (i == d->n) {
         if (d->n++ == VALUES_MAX)
             die("too many values", name);
         say(d->values[i].name, "%s", name);
-        fresh = 1;
+        fresh = true;
     }
     if (fresh)
-        make(d, name, d->values[i].text);
+        make(d, k, d->values[i].text);
     return d->values[i].text;
 }
 
@@ -213,9 +284,10 @@ static void render(struct draw *d, const char *p, const char *end, struct text *
         die("unbalanced template", out->p);
 }
 
-int render_next(const struct text *templates, size_t *at, uint64_t seed, struct text *out)
+int render_next(const struct text *templates, size_t *at, uint64_t seed, bool blank,
+                struct text *out)
 {
-    struct draw d = {.state = seed};
+    struct draw d = {.state = seed, .blank = blank};
     const char *from = templates->p + *at;
     const char *stop;
 
@@ -224,6 +296,7 @@ int render_next(const struct text *templates, size_t *at, uint64_t seed, struct 
     stop = memmem(from, templates->n - *at, "\n---", 4);
     if (stop == NULL)
         die("no end of a template", "");
+    d.year = 2024 + (int)below(&d, 4);
     d.time = (int64_t)(next(&d) % (300u * 86400));
     render(&d, from, stop + 1, out);
     stop = memchr(stop + 1, '\n', (size_t)(templates->p + templates->n - stop - 1));
