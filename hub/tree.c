@@ -5,6 +5,7 @@
 #include "hub/cache.h"
 
 #define LEAF_MIN 4
+#define LEND_MIN 4
 #define ITEM_BYTES (sizeof(void *) + sizeof(uint32_t) + sizeof(uint16_t))
 
 static size_t leaf_size(size_t cap)
@@ -259,6 +260,30 @@ static int split(struct hub_tree *t, struct hub_spot *s)
     return 0;
 }
 
+/* Moves some of a full leaf to the one before it, if that has room: leaves stay fuller than by
+ * splitting alone. */
+static bool lend_left(struct hub_tree *t, struct hub_spot *s)
+{
+    struct hub_leaf *full = t->rows[s->row].leaf;
+    struct hub_leaf *left = s->row > 0 ? t->rows[s->row - 1].leaf : NULL;
+    size_t n = left != NULL ? (size_t)(HUB_LEAF_MAX - left->n) / 2 : 0;
+    size_t had;
+
+    if (n < LEND_MIN)
+        return false;
+    had = left->n;
+    move(left, had, full, 0, n);
+    move(full, 0, full, n, full->n - n);
+    left->n = (uint16_t)(had + n);
+    full->n = (uint16_t)(full->n - n);
+    if (full->newest > left->newest)
+        left->newest = full->newest;
+    set_first(t, s->row);
+    *s = s->at <= n ? (struct hub_spot){.row = s->row - 1, .at = had + s->at}
+                    : (struct hub_spot){.row = s->row, .at = s->at - n};
+    return true;
+}
+
 static int make_room(struct hub_tree *t, struct hub_spot *s)
 {
     struct hub_leaf *l;
@@ -273,7 +298,7 @@ static int make_room(struct hub_tree *t, struct hub_spot *s)
         return 0;
     if (l->cap < HUB_LEAF_MAX)
         return leaf_resize(t, s->row, (size_t)l->cap * 2);
-    return split(t, s);
+    return lend_left(t, s) ? 0 : split(t, s);
 }
 
 static void set_entry(struct hub_tree *t, struct hub_spot s, void *item)

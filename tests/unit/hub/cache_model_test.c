@@ -5,11 +5,11 @@
 
 #include "base/rand.h"
 
-#define SEEDS 150
-#define STEPS 1500
+#define SEEDS 60
+#define STEPS 2000
 #define CLUSTERS 4
 #define SPACES 3
-#define NAMES 12
+#define NAMES 120 /* enough for several leaves */
 #define KEYS (CLUSTERS * SPACES * NAMES)
 #define PINS 6
 #define WALKS 6
@@ -17,9 +17,7 @@
 
 static const char *const clusters[CLUSTERS] = {"a", "ab", "b", "c"};
 static const char *const spaces[SPACES] = {"", "blue", "blue-2"};
-static const char *const names[NAMES] = {
-    "n",          "n-0", "n-00000000", "n-000000001", "n-0000001", "name-aaaa", "name-aaaaaaab",
-    "name-aaaab", "z",   "z0",         "z1",          "zz"};
+static char names[NAMES][24]; /* sorted */
 static const char *const apps[] = {"web", "db", "x"};
 
 struct item { /* by key: ((space * NAMES) + name) * CLUSTERS + cluster, the order of walks */
@@ -73,6 +71,7 @@ struct model {
     uint64_t seed;
     unsigned step;
     uint64_t next_hash;
+    bool few; /* of the keys are used */
 };
 
 static unsigned below(struct model *m, unsigned n)
@@ -86,6 +85,27 @@ static void expect(const struct model *m, bool ok, const char *what)
         return;
     print_error("seed %llu, step %u: %s\n", (unsigned long long)m->seed, m->step, what);
     fail();
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* Alike at their beginning, of all lengths, some the beginning of others. */
+static void make_names(void)
+{
+    for (unsigned i = 0; i < NAMES; i++)
+        snprintf(names[i], sizeof names[i], "n-%.*s%x", (int)(i % 7 * 2), "0000000000000", i * 37);
+    qsort(names, NAMES, sizeof names[0], by_text);
+}
+
+static unsigned any_key(struct model *m)
+{
+    unsigned step = m->few ? 13 : 1;
+
+    return ((below(m, SPACES) * NAMES) + below(m, NAMES / step) * step) * CLUSTERS +
+           below(m, CLUSTERS);
 }
 
 static unsigned cluster_of(unsigned key)
@@ -122,7 +142,7 @@ static void do_put(struct model *m)
 {
     static const char *const uids[] = {UID_A, UID_B, "no uuid at all"};
     static const char *const versions[] = {"1", "12345", "123456789012345678901234567890"};
-    unsigned key = below(m, KEYS);
+    unsigned key = any_key(m);
     struct item *i = &m->now.items[key];
     struct item fresh = {.there = true,
                          .uid = i->there && below(m, 8) != 0 ? i->uid : below(m, 3),
@@ -161,7 +181,7 @@ static void do_put(struct model *m)
 
 static void do_delete(struct model *m)
 {
-    unsigned key = below(m, KEYS);
+    unsigned key = any_key(m);
     struct item *i = &m->now.items[key];
     struct hub_shelf *s = m->shelves[cluster_of(key)];
     bool gone = below(m, 2) != 0 ? hub_shelf_delete(s, ns_of(key), name_of(key))
@@ -320,7 +340,7 @@ static void walk_begin(struct model *m, unsigned at)
          .value_count = 1},
     };
     bool no_c = below(m, 3) == 0;
-    unsigned after = below(m, 3) == 0 ? below(m, KEYS) : KEYS;
+    unsigned after = below(m, 3) == 0 ? any_key(m) : KEYS;
     struct kr_label_selector selector = {.all = reqs, .n = no_c ? 2 : 1};
     struct hub_walk_query q = {.type = m->w.pods};
 
@@ -364,7 +384,7 @@ static void do_walk(struct model *m)
 
     if (v->walk == NULL)
         walk_begin(m, at);
-    for (unsigned n = v->pin != NULL ? below(m, 30) : KEYS + 1; n != 0; n--)
+    for (unsigned n = v->pin != NULL ? below(m, m->few ? 30 : 200) : KEYS + 1; n != 0; n--)
         walk_step(m, v);
     if (v->pin == NULL || v->next == KEYS || below(m, 8) == 0)
         walk_end(v);
@@ -512,6 +532,7 @@ static void run_seed(uint64_t seed, struct past *past)
                                          .log_bytes = below(&m, 2) != 0 ? 10000 : 100000000,
                                          .pins = 2 + below(&m, 6),
                                          .pin_ms = 1000};
+    m.few = below(&m, 3) != 0;
     world_init(&m.w, m.limits);
     for (unsigned i = 0; i < CLUSTERS; i++)
         m.shelves[i] = shelf(&m.w, clusters[i]);
@@ -528,6 +549,7 @@ static void test_cache_when_all_happens_at_random_then_it_is_as_the_model(void *
     struct past *past = calloc(EVENTS_MAX, sizeof *past);
 
     (void)state;
+    make_names();
     assert_non_null(past);
     if (one != NULL)
         run_seed(strtoull(one, NULL, 10), past);
