@@ -62,6 +62,10 @@ static void in_on_body(void *user, struct kr_bytes bytes)
         fw->ops->on_failed(fw, KR_ENOMEM);
         return;
     }
+    if (fw->gathering) {
+        kr_exchange_consumed(fw->in, bytes.n);
+        fw->again += bytes.n;
+    }
     if (fw->out != NULL)
         kr_exchange_ready(fw->out);
 }
@@ -74,6 +78,10 @@ static void in_on_end(void *user, const struct kr_head *trailers)
     fw->up_ended = true;
     if (fw->out != NULL)
         kr_exchange_ready(fw->out);
+    if (!fw->gathering)
+        return;
+    fw->gathering = false;
+    fw->ops->on_gathered(fw);
 }
 
 static size_t in_available(void *user, bool *end)
@@ -239,6 +247,34 @@ void kr_forward_in(struct kr_forward *fw, struct kr_exchange *in)
 {
     fw->in = in;
     kr_exchange_attach(in, &in_ops, fw);
+}
+
+void kr_forward_gather(struct kr_forward *fw)
+{
+    KR_ASSERT(fw->out == NULL && fw->up.size == 0 && fw->up_max != 0);
+    fw->gathering = true;
+    kr_exchange_send_continue(fw->in);
+}
+
+int kr_forward_take_body(struct kr_forward *fw, struct kr_buf *out)
+{
+    size_t n = fw->up.size;
+    int rc = kr_buf_reserve(out, n);
+
+    KR_ASSERT(fw->up_ended && fw->out == NULL);
+    if (rc != 0)
+        return rc;
+    kr_body_queue_take(&fw->up, out->p + out->n, n);
+    out->n += n;
+    fw->again = 0;
+    return 0;
+}
+
+int kr_forward_put_body(struct kr_forward *fw, struct kr_bytes body)
+{
+    KR_ASSERT(fw->up.size == 0 && fw->up_ended && fw->out == NULL);
+    fw->again = body.n; /* none of it is owed */
+    return kr_body_queue_append(&fw->up, body);
 }
 
 int kr_forward_open(struct kr_forward *fw, struct kr_conn *conn, const struct kr_head *head)

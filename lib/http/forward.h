@@ -11,6 +11,7 @@
 #ifndef KR_HTTP_FORWARD_H
 #define KR_HTTP_FORWARD_H
 
+#include "base/buf.h"
 #include "http/body_queue.h"
 #include "http/conn.h"
 
@@ -32,6 +33,8 @@ struct kr_forward_ops {
     /* The response head was passed on: what was kept to answer by other means may go. May be NULL.
      */
     void (*on_begun)(struct kr_forward *fw);
+    /* After kr_forward_gather: the request body is whole. May be NULL if that is never called. */
+    void (*on_gathered)(struct kr_forward *fw);
 };
 
 struct kr_forward { /* read the fields; they belong to forward.c */
@@ -49,6 +52,7 @@ struct kr_forward { /* read the fields; they belong to forward.c */
     uint64_t again;            /* bytes at the front of `up` that went out before */
     bool up_taken; /* some of the request body went out and is not kept: no second time */
     bool up_ended;
+    bool gathering; /* the request body is being collected (kr_forward_gather) */
     bool down_ended;
     bool response_begun;     /* the response head was passed on */
     uint32_t out_reset_code; /* of `out`, if the peer reset it */
@@ -64,6 +68,13 @@ void kr_forward_init(struct kr_forward *fw, const struct kr_forward_ops *ops);
 void kr_forward_deinit(struct kr_forward *fw);
 /* Within on_request of the incoming connection. */
 void kr_forward_in(struct kr_forward *fw, struct kr_exchange *in);
+/* Before kr_forward_open, and with up_max set: collects the request body here, whatever its window;
+ * on_gathered comes with its end, once, and not from inside this call. */
+void kr_forward_gather(struct kr_forward *fw);
+/* After on_gathered: appends the body to `out`; it is gone from here. Those of kr_buf. */
+int kr_forward_take_body(struct kr_forward *fw, struct kr_buf *out);
+/* Puts a whole body in its place. KR_ENOMEM. */
+int kr_forward_put_body(struct kr_forward *fw, struct kr_bytes body);
 /* Sends the request on `conn`: `head` is copied. KR_EFULL: the connection takes none now. May be
  * called again from on_failed, if no byte of a body was taken (up_taken) and no answer begun. */
 int kr_forward_open(struct kr_forward *fw, struct kr_conn *conn, const struct kr_head *head);

@@ -15,10 +15,17 @@ enum request_field { /* numbers of kuberelay.proto */
                      ATTEMPT = 7,
                      METHOD = 8,
                      UPGRADE_TOKEN = 9,
+                     REBASE = 10,
 };
 enum extra_field {
     EXTRA_KEY = 1,
     EXTRA_VALUES = 2,
+};
+enum rebase_field {
+    REBASE_SUBSCRIPTION = 1,
+    REBASE_UID = 2,
+    REBASE_HASH = 3,
+    REBASE_OFFSETS = 4,
 };
 enum response_field {
     ORIGIN = 1,
@@ -48,6 +55,25 @@ static int put_extra(const struct kr_extra *e, struct kr_buf *out)
     return rc;
 }
 
+static int put_rebase(const struct kr_rebase *r, struct kr_buf *out)
+{
+    size_t start = out->n;
+    int rc;
+
+    if (r->subscription == 0)
+        return 0;
+    if (r->offset_count > KR_REBASE_OFFSETS_MAX)
+        return KR_EINVAL;
+    rc = kr_proto_put_varint(out, REBASE_SUBSCRIPTION, r->subscription);
+    if (rc == 0)
+        rc = kr_proto_put_bytes(out, REBASE_UID, r->uid);
+    if (rc == 0)
+        rc = kr_proto_put_fixed64(out, REBASE_HASH, r->hash);
+    if (rc == 0)
+        rc = kr_proto_put_varints(out, REBASE_OFFSETS, r->offsets, r->offset_count);
+    return rc == 0 ? kr_proto_wrap(out, REBASE, start) : rc;
+}
+
 int kr_relay_request_encode(const struct kr_relay_request *m, struct kr_buf *out)
 {
     int rc;
@@ -69,7 +95,9 @@ int kr_relay_request_encode(const struct kr_relay_request *m, struct kr_buf *out
         rc = kr_proto_put_varint(out, ATTEMPT, m->attempt);
     if (rc == 0)
         rc = kr_proto_put_bytes(out, METHOD, m->method);
-    return rc == 0 ? kr_proto_put_bytes(out, UPGRADE_TOKEN, m->upgrade_token) : rc;
+    if (rc == 0)
+        rc = kr_proto_put_bytes(out, UPGRADE_TOKEN, m->upgrade_token);
+    return rc == 0 ? put_rebase(&m->rebase, out) : rc;
 }
 
 /* These texts end up in header fields: no control bytes. */
@@ -146,6 +174,88 @@ static int take_extra(struct kr_bytes in, struct kr_extra *e, struct kr_arena *a
     return rc;
 }
 
+static int take_hash(const struct kr_proto_field *f, uint64_t *out, struct kr_note *why)
+{
+    if (f->type != KR_PROTO_FIXED64)
+        return kr_note_set(why, KR_EPROTO, "rebase.hash is no fixed64");
+    *out = 0;
+    for (size_t i = 8; i-- > 0;)
+        *out = *out << 8 | f->bytes.p[i];
+    return 0;
+}
+
+static int add_offset(struct kr_rebase *r, uint64_t offset, struct kr_note *why)
+{
+    bool ascends = r->offset_count == 0 || offset > r->offsets[r->offset_count - 1];
+
+    if (r->offset_count == KR_REBASE_OFFSETS_MAX)
+        return kr_note_set(why, KR_ETOOBIG, "more than %d offsets", KR_REBASE_OFFSETS_MAX);
+    if (offset > UINT32_MAX || !ascends)
+        return kr_note_set(why, KR_EPROTO, "rebase.offsets do not ascend");
+    r->offsets[r->offset_count++] = (uint32_t)offset;
+    return 0;
+}
+
+/* Packed, or one by one. */
+static int take_offsets(const struct kr_proto_field *f, struct kr_rebase *r, struct kr_note *why)
+{
+    struct kr_bytes rest = f->bytes;
+    int rc = 0;
+
+    if (f->type == KR_PROTO_VARINT)
+        return add_offset(r, f->varint, why);
+    if (f->type != KR_PROTO_BYTES)
+        return kr_note_set(why, KR_EPROTO, "rebase.offsets are no numbers");
+    while (rest.n != 0 && rc == 0) {
+        uint64_t offset;
+
+        if (kr_proto_take_varint(&rest, &offset) != 0)
+            return kr_note_set(why, KR_EPROTO, "malformed protobuf");
+        rc = add_offset(r, offset, why);
+    }
+    return rc;
+}
+
+static int take_rebase_field(const struct kr_proto_field *f, struct kr_rebase *r,
+                             struct kr_note *why)
+{
+    switch (f->number) {
+    case REBASE_SUBSCRIPTION:
+        if (f->type != KR_PROTO_VARINT)
+            return kr_note_set(why, KR_EPROTO, "rebase.subscription is no number");
+        r->subscription = f->varint;
+        return 0;
+    case REBASE_UID:
+        return take_text(f, &r->uid, "rebase.uid", why);
+    case REBASE_HASH:
+        return take_hash(f, &r->hash, why);
+    case REBASE_OFFSETS:
+        return take_offsets(f, r, why);
+    default:
+        return 0;
+    }
+}
+
+/* A body whose versions are missing must never pass for one that asks for nothing. */
+static int take_rebase(const struct kr_proto_field *f, struct kr_rebase *r, struct kr_note *why)
+{
+    struct kr_bytes in = f->bytes;
+    int rc = 0;
+
+    if (f->type != KR_PROTO_BYTES || r->subscription != 0)
+        return kr_note_set(why, KR_EPROTO, "not exactly one rebase message");
+    while (in.n != 0 && rc == 0) {
+        struct kr_proto_field inner;
+
+        if (kr_proto_next(&in, &inner) != 0)
+            return kr_note_set(why, KR_EPROTO, "malformed protobuf");
+        rc = take_rebase_field(&inner, r, why);
+    }
+    if (rc == 0 && (r->subscription == 0 || r->uid.n == 0 || r->offset_count == 0))
+        return kr_note_set(why, KR_EPROTO, "a rebase without subscription, uid or offsets");
+    return rc;
+}
+
 struct lists { /* where the next element goes */
     struct kr_bytes *group;
     struct kr_extra *extra;
@@ -185,6 +295,8 @@ static int take_field(struct kr_relay_request *m, const struct kr_proto_field *f
         return take_text(f, &m->method, "method", why);
     case UPGRADE_TOKEN:
         return take_text(f, &m->upgrade_token, "upgrade_token", why);
+    case REBASE:
+        return take_rebase(f, &m->rebase, why);
     default:
         return 0; /* of a newer version */
     }

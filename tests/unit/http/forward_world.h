@@ -35,13 +35,16 @@ struct relay {
     enum after_failure after;
     uint64_t finish_at;
     bool do_not_open;
-    int response_rc; /* of on_response */
+    size_t gather_max;   /* collect the request body first, up to so much; 0: do not */
+    const char *instead; /* what is sent then; NULL: the body as it came */
+    int response_rc;     /* of on_response */
     /* what was seen */
     int failed;
     int failed_rc;
     int finished;
     int client_rc;
     size_t tapped;
+    int gathered;
 };
 
 static struct relay *of_fw(struct kr_forward *fw)
@@ -120,8 +123,28 @@ static void relay_finished(struct kr_forward *fw, int client_rc)
     r->client_rc = client_rc;
 }
 
-static const struct kr_forward_ops relay_ops = {relay_response, relay_tap, relay_failed,
-                                                relay_finished};
+static void relay_gathered(struct kr_forward *fw)
+{
+    struct relay *r = of_fw(fw);
+    struct kr_buf body = {.max = 8u << 20};
+
+    r->gathered++;
+    assert_int_equal(kr_forward_take_body(fw, &body), 0);
+    assert_int_equal(fw->up.size, 0);
+    assert_int_equal(kr_forward_put_body(fw, r->instead != NULL ? kr_bytes_str(r->instead)
+                                                                : kr_buf_bytes(&body)),
+                     0);
+    kr_buf_deinit(&body);
+    assert_int_equal(open_out(r), 0);
+}
+
+static const struct kr_forward_ops relay_ops = {
+    .on_response = relay_response,
+    .on_response_body = relay_tap,
+    .on_failed = relay_failed,
+    .on_finished = relay_finished,
+    .on_gathered = relay_gathered,
+};
 
 static void front_request(void *owner, struct kr_exchange *ex)
 {
@@ -130,8 +153,12 @@ static void front_request(void *owner, struct kr_exchange *ex)
     kr_forward_init(&r->fw, &relay_ops);
     r->fw.tap = true;
     kr_forward_in(&r->fw, ex);
-    if (!r->do_not_open)
+    if (r->gather_max != 0) {
+        r->fw.up_max = r->gather_max;
+        kr_forward_gather(&r->fw);
+    } else if (!r->do_not_open) {
         assert_int_equal(open_out(r), 0);
+    }
 }
 
 static void front_close(void *owner, int rc, const struct kr_note *why)

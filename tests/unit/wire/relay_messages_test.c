@@ -34,6 +34,11 @@ static const struct kr_relay_request request = {
     .attempt = 1,
     .method = {(const uint8_t *)"GET", 3},
     .upgrade_token = {(const uint8_t *)"websocket", 9},
+    .rebase = {.subscription = 1ull << 60,
+               .uid = {(const uint8_t *)"u-2", 3},
+               .hash = 0x0102030405060708,
+               .offsets = {0, 7, 300000},
+               .offset_count = 3},
 };
 
 static void check_request(const struct kr_relay_request *m)
@@ -53,6 +58,11 @@ static void check_request(const struct kr_relay_request *m)
     assert_int_equal(m->attempt, 1);
     assert_true(kr_bytes_is(m->method, "GET"));
     assert_true(kr_bytes_is(m->upgrade_token, "websocket"));
+    assert_true(m->rebase.subscription == request.rebase.subscription);
+    assert_true(kr_bytes_is(m->rebase.uid, "u-2"));
+    assert_true(m->rebase.hash == request.rebase.hash);
+    assert_int_equal(m->rebase.offset_count, 3);
+    assert_memory_equal(m->rebase.offsets, request.rebase.offsets, 12);
 }
 
 static void test_request_when_written_then_protobuf_c_reads_it(void **state)
@@ -78,6 +88,11 @@ static void test_request_when_written_then_protobuf_c_reads_it(void **state)
     assert_int_equal(p->attempt, 1);
     assert_string_equal(p->method, "GET");
     assert_string_equal(p->upgrade_token, "websocket");
+    assert_true(p->rebase->subscription == request.rebase.subscription);
+    assert_string_equal(p->rebase->uid, "u-2");
+    assert_true(p->rebase->hash == request.rebase.hash);
+    assert_int_equal(p->rebase->n_offsets, 3);
+    assert_int_equal(p->rebase->offsets[2], 300000);
     assert_int_equal(kuberelay__v1__relay_request__get_packed_size(p), out.n);
     kuberelay__v1__relay_request__free_unpacked(p, NULL);
     kr_buf_deinit(&out);
@@ -86,6 +101,7 @@ static void test_request_when_written_then_protobuf_c_reads_it(void **state)
 static void test_request_when_protobuf_c_writes_then_read(void **state)
 {
     Kuberelay__V1__RelayRequest p = KUBERELAY__V1__RELAY_REQUEST__INIT;
+    Kuberelay__V1__Rebase rebase = KUBERELAY__V1__REBASE__INIT;
     Kuberelay__V1__Extra e = KUBERELAY__V1__EXTRA__INIT;
     Kuberelay__V1__Extra e2 = KUBERELAY__V1__EXTRA__INIT;
     Kuberelay__V1__Extra *es[] = {&e, &e2};
@@ -113,6 +129,12 @@ static void test_request_when_protobuf_c_writes_then_read(void **state)
     p.attempt = 1;
     p.method = (char *)"GET";
     p.upgrade_token = (char *)"websocket";
+    rebase.subscription = request.rebase.subscription;
+    rebase.uid = (char *)"u-2";
+    rebase.hash = request.rebase.hash;
+    rebase.n_offsets = 3;
+    rebase.offsets = (uint32_t *)request.rebase.offsets;
+    p.rebase = &rebase;
     n = kuberelay__v1__relay_request__pack(&p, buf);
     kr_arena_init(&arena, 256, KR_DECODE_ARENA(n));
     assert_int_equal(kr_relay_request_decode(&got, kr_bytes_of(buf, n), &arena, &why), 0);
@@ -291,6 +313,55 @@ static void test_request_when_hostile_then_refused(void **state)
     assert_int_equal(decode_with(99, KR_LIT("newer"), 1), 0);
 }
 
+/* A body from which the versions were cut must never be sent as it is. */
+static void test_rebase_when_malformed_then_refused(void **state)
+{
+    static const struct kr_bytes cases[] = {
+        KR_LIT(""),
+        KR_LIT("\x08\x01"),                                      /* a number only */
+        KR_LIT("\x08\x01\x12\x01u"),                             /* without offsets */
+        KR_LIT("\x12\x01u\x22\x01\x05"),                         /* without subscription */
+        KR_LIT("\x08\x01\x22\x01\x05"),                          /* without uid */
+        KR_LIT("\x08\x01\x12\x01u\x22\x02\x05\x05"),             /* twice the same */
+        KR_LIT("\x08\x01\x12\x01u\x22\x02\x05\x04"),             /* backwards */
+        KR_LIT("\x08\x01\x12\x01u\x22\x01\x80"),                 /* cut */
+        KR_LIT("\x08\x01\x12\x01u\x22\x05\xff\xff\xff\xff\x1f"), /* beyond 32 bits */
+        KR_LIT("\x08\x01\x12\x01u\x1a\x01x\x22\x01\x05"),        /* a hash of another type */
+    };
+    struct kr_relay_request m = request;
+
+    (void)state;
+    assert_int_equal(decode_with(10, KR_LIT("\x08\x01\x12\x01u\x22\x01\x05"), 1), KR_EPROTO);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct kr_buf in = {.max = 4096};
+        struct kr_relay_request got;
+        struct kr_arena arena;
+        struct kr_note why;
+
+        m.rebase.subscription = 0;
+        assert_int_equal(kr_relay_request_encode(&m, &in), 0);
+        kr_proto_put_element(&in, 10, cases[i]);
+        kr_arena_init(&arena, 256, KR_DECODE_ARENA(in.n));
+        assert_int_equal(kr_relay_request_decode(&got, kr_buf_bytes(&in), &arena, &why), KR_EPROTO);
+        kr_arena_deinit(&arena);
+        kr_buf_deinit(&in);
+    }
+}
+
+static void test_rebase_when_there_are_too_many_offsets_then_refused(void **state)
+{
+    struct kr_relay_request m = request;
+    struct kr_buf out = {.max = 4096};
+
+    (void)state;
+    m.rebase.offset_count = KR_REBASE_OFFSETS_MAX + 1;
+    assert_int_equal(kr_relay_request_encode(&m, &out), KR_EINVAL);
+    out.n = 0;
+    m.rebase.subscription = 0; /* none at all */
+    assert_int_equal(kr_relay_request_encode(&m, &out), 0);
+    kr_buf_deinit(&out);
+}
+
 static void test_request_when_id_or_user_is_missing_then_refused(void **state)
 {
     struct kr_relay_request got;
@@ -344,6 +415,8 @@ int main(void)
         cmocka_unit_test(test_header_when_identity_is_too_large_then_error_and_not_cut),
         cmocka_unit_test(test_request_when_user_is_empty_then_not_written),
         cmocka_unit_test(test_request_when_hostile_then_refused),
+        cmocka_unit_test(test_rebase_when_malformed_then_refused),
+        cmocka_unit_test(test_rebase_when_there_are_too_many_offsets_then_refused),
         cmocka_unit_test(test_request_when_id_or_user_is_missing_then_refused),
         cmocka_unit_test(test_request_when_cut_or_memory_is_short_then_no_crash),
     };
