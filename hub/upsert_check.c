@@ -171,83 +171,16 @@ static int check_object(struct kr_bytes object, const struct kr_upsert *u,
 
 /* ---- cutting ---- */
 
-static bool has_injected(struct kr_bytes map)
-{
-    struct kr_scan it;
-    struct kr_bytes key;
-    struct kr_bytes value;
-
-    if (map.n == 0 || !kr_scan_object(map, &it))
-        return false;
-    while (kr_scan_member(&it, &key, &value)) {
-        if (kr_is_injected(key))
-            return true;
-    }
-    return false;
-}
-
-/* The map without what is not to be in it. */
-static int put_map(struct kr_buf *out, struct kr_bytes map)
-{
-    struct kr_scan it;
-    struct kr_bytes key;
-    struct kr_bytes value;
-    const char *comma = "";
-    int rc = kr_buf_append_str(out, "{");
-
-    kr_scan_object(map, &it);
-    while (rc == 0 && kr_scan_member(&it, &key, &value)) {
-        if (kr_is_injected(key))
-            continue;
-        rc = kr_buf_append_str(out, comma);
-        if (rc == 0)
-            rc = kr_buf_append_str(out, "\"");
-        if (rc == 0)
-            rc = kr_buf_append(out, key);
-        if (rc == 0)
-            rc = kr_buf_append_str(out, "\":");
-        if (rc == 0)
-            rc = kr_buf_append(out, value);
-        comma = ",";
-    }
-    return rc != 0 ? rc : kr_buf_append_str(out, "}");
-}
-
-/* k->rebuilt: k->plain with both maps written anew. */
-static int rebuild(struct hub_upsert_check *k, const struct kr_object_facts *f)
-{
-    struct kr_bytes rest = kr_buf_bytes(&k->plain);
-    bool labels_first =
-        f->annotations.n == 0 || (f->labels.n != 0 && f->labels.p < f->annotations.p);
-    const struct kr_bytes maps[] = {
-        labels_first ? f->labels : f->annotations,
-        labels_first ? f->annotations : f->labels,
-    };
-    int rc = 0;
-
-    k->rebuilt.n = 0;
-    for (size_t i = 0; rc == 0 && i < 2; i++) {
-        size_t before;
-
-        if (maps[i].n == 0)
-            continue;
-        before = (size_t)(maps[i].p - rest.p);
-        rc = kr_buf_append(&k->rebuilt, kr_bytes_of(rest.p, before));
-        if (rc == 0)
-            rc = put_map(&k->rebuilt, maps[i]);
-        rest = kr_bytes_skip(rest, before + maps[i].n);
-    }
-    return rc != 0 ? rc : kr_buf_append(&k->rebuilt, rest);
-}
-
 static int cut(struct hub_upsert_check *k, const struct kr_upsert *u, struct kr_object_facts *f,
                struct hub_incoming *out, struct kr_note *why)
 {
     struct kr_bytes cells;
     struct kr_bytes object;
-    int rc = rebuild(k, f);
+    int rc;
 
+    k->rebuilt.n = 0;
     k->packed.n = 0;
+    rc = kr_cut_injected(kr_buf_bytes(&k->plain), f->labels, f->annotations, &k->rebuilt);
     if (rc == 0)
         rc = kr_pack(k->packer, kr_buf_bytes(&k->rebuilt), &k->packed, &out->dictionary);
     if (rc != 0)
@@ -302,7 +235,7 @@ int hub_upsert_check(struct hub_upsert_check *k, const struct kr_upsert *u,
         rc = check_cells(cells, why);
     if (rc == 0)
         rc = check_object(object, u, &f, why);
-    if (rc == 0 && (has_injected(f.labels) || has_injected(f.annotations)))
+    if (rc == 0 && (kr_has_injected(f.labels) || kr_has_injected(f.annotations)))
         rc = cut(k, u, &f, out, why);
     return rc != 0 ? rc : read_labels(k, &f, out, why);
 }

@@ -4,7 +4,7 @@
 #ifndef KR_KUBE_INJECTED_H
 #define KR_KUBE_INJECTED_H
 
-#include "base/bytes.h"
+#include "base/buf.h"
 
 #define KR_LABEL_CLUSTER "kuberelay.io/cluster"
 #define KR_NOTE_KCP_CLUSTER "kcp.io/cluster"
@@ -15,5 +15,11 @@
 
 /* The key as it stands in JSON, without its quotes, perhaps with escapes. */
 bool kr_is_injected(struct kr_bytes key);
+/* Whether there is such a key in a map (checked JSON; empty: no map). */
+bool kr_has_injected(struct kr_bytes map);
+/* Appends the text of an object of an edge with both maps, which lie in it, written anew without
+ * such keys. Hub and agent do the same, so that they compare the same. */
+int kr_cut_injected(struct kr_bytes text, struct kr_bytes labels, struct kr_bytes annotations,
+                    struct kr_buf *out);
 
 #endif

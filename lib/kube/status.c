@@ -164,6 +164,14 @@ int kr_case_write(enum kr_case which, const struct kr_case_facts *facts,
     return rc;
 }
 
+int kr_case_object(const struct kr_request_info *ri, struct kr_buf *out)
+{
+    return kr_buf_printf(out, "%.*s%s%.*s \"%.*s\"", (int)ri->resource.n,
+                         (const char *)ri->resource.p, ri->group.n != 0 ? "." : "",
+                         (int)ri->group.n, (const char *)ri->group.p, (int)ri->name.n,
+                         (const char *)ri->name.p);
+}
+
 const char *kr_case_name(enum kr_case which)
 {
     KR_ASSERT(which < KR_CASE_COUNT);

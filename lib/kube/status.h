@@ -54,6 +54,16 @@ enum kr_retry {
       "this server does not serve the host {detail}")                                              \
     X(HEAD_TOO_LARGE, 431, "RequestHeaderFieldsTooLarge", NONE, "client-hub",                      \
       "the request header fields are too large: limit is {detail}")                                \
+    /* a write that was built on an object of the fleet view */                                    \
+    X(CONFLICT, 409, "Conflict", NONE, "client-hub",                                               \
+      "Operation cannot be fulfilled on {detail}: the object has been modified; please apply "     \
+      "your changes to the latest version and try again")                                          \
+    X(LOSSY_WRITE, 422, "Invalid", NONE, "client-hub",                                             \
+      "parts of this object are not in the fleet view, and this change could lose them: "          \
+      "{detail}; read the object from /clusters/{cluster}, or send a PATCH")                       \
+    X(NOT_IN_STEP, 503, "ServiceUnavailable", ONE, "hub-agent",                                    \
+      "cluster {cluster}: the fleet view is not in step with it, so that the version that this "   \
+      "write was built on is not known; try again")                                                \
     /* the hub itself */                                                                           \
     X(INTERNAL, 500, "InternalError", NONE, "client-hub", "Internal error occurred: {detail}")     \
     X(NOT_OFFERED, 501, "NotImplemented", NONE, "client-hub", "not supported: {detail}")           \
@@ -146,6 +156,8 @@ struct kr_case_answer {
  * NULL); content-type is application/json, cache-control "no-cache, private". */
 int kr_case_write(enum kr_case which, const struct kr_case_facts *facts,
                   struct kr_case_answer *answer, struct kr_buf *body, struct kr_buf *warning);
+/* What CONFLICT speaks of: `deployments.apps "x"`. */
+int kr_case_object(const struct kr_request_info *ri, struct kr_buf *out);
 /* The message alone. */
 int kr_case_message(enum kr_case which, const struct kr_case_facts *facts, struct kr_buf *out);
 const char *kr_case_name(enum kr_case which); /* its id in the table, for logs and metrics */

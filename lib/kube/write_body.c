@@ -265,3 +265,38 @@ int kr_write_body_edit(const struct kr_write_body *b, struct kr_bytes text, stru
     }
     return rc == 0 ? kr_buf_append(out, kr_bytes_skip(text, from)) : rc;
 }
+
+static bool is_plain(struct kr_bytes text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] <= ' ' || text.p[i] >= 0x7F || text.p[i] == '"' || text.p[i] == '\\')
+            return false;
+    }
+    return text.n != 0;
+}
+
+int kr_write_body_fill(struct kr_bytes text, const uint32_t *offsets, size_t n,
+                       struct kr_bytes version, struct kr_buf *out)
+{
+    size_t before = out->n;
+    size_t from = 0;
+    int rc = is_plain(version) ? 0 : KR_EPROTO;
+
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        size_t at = offsets[i];
+
+        if (at <= from || at >= text.n || text.p[at - 1] != '"' || text.p[at] != '"') {
+            rc = KR_EPROTO;
+            break;
+        }
+        rc = kr_buf_append(out, kr_bytes_of(text.p + from, at - from));
+        if (rc == 0)
+            rc = kr_buf_append(out, version);
+        from = at;
+    }
+    if (rc == 0)
+        rc = kr_buf_append(out, kr_bytes_skip(text, from));
+    if (rc != 0)
+        out->n = before;
+    return rc;
+}

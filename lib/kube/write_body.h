@@ -43,5 +43,9 @@ int kr_write_body_read(enum kr_body_kind kind, struct kr_bytes text, struct kr_b
  * appended, the i-th version can be put in. */
 int kr_write_body_edit(const struct kr_write_body *b, struct kr_bytes text, struct kr_buf *out,
                        uint32_t offsets[KR_BODY_VERSIONS_MAX]);
+/* Appends an edited body with `version` at each of n offsets. KR_EPROTO: one of them is not where
+ * an empty string stands, or the version is no plain text. */
+int kr_write_body_fill(struct kr_bytes text, const uint32_t *offsets, size_t n,
+                       struct kr_bytes version, struct kr_buf *out);
 
 #endif

@@ -8,19 +8,6 @@
 
 static const char version[] = "123";
 
-static void put_back(struct kr_bytes edited, const uint32_t *offsets, size_t n, struct kr_buf *out)
-{
-    size_t from = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        KR_ASSERT(offsets[i] >= from && offsets[i] <= edited.n);
-        kr_buf_append(out, kr_bytes_of(edited.p + from, offsets[i] - from));
-        kr_buf_append_str(out, version);
-        from = offsets[i];
-    }
-    kr_buf_append(out, kr_bytes_skip(edited, from));
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -43,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     KR_ASSERT(kr_write_body_edit(&b, body, &edited, offsets) == 0);
     KR_ASSERT(edited.n <= body.n);
     KR_ASSERT(b.version_count + b.cut_count != 0 || kr_bytes_eq(kr_buf_bytes(&edited), body));
-    put_back(kr_buf_bytes(&edited), offsets, b.version_count, &whole);
+    KR_ASSERT(kr_write_body_fill(kr_buf_bytes(&edited), offsets, b.version_count,
+                                 kr_bytes_str(version), &whole) == 0);
     KR_ASSERT(kr_scan_check(kr_buf_bytes(&whole), 64, NULL) == 0);
     KR_ASSERT(kr_write_body_read(kind, kr_buf_bytes(&whole), kr_bytes_str(version), &again, NULL) ==
               0);

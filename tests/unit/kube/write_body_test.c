@@ -20,7 +20,6 @@ static void check_edit(enum kr_body_kind kind, const char *text, const char *wan
     struct kr_buf live = {.max = 65536};
     uint32_t offsets[KR_BODY_VERSIONS_MAX];
     struct kr_note why = {""};
-    size_t from = 0;
 
     assert_int_equal(kr_scan_check(kr_bytes_str(text), 64, NULL), 0);
     if (kr_write_body_read(kind, kr_bytes_str(text), KR_LIT(REV), &b, &why) != 0)
@@ -28,12 +27,8 @@ static void check_edit(enum kr_body_kind kind, const char *text, const char *wan
     kr_buf_append_str(&out, "before");
     kr_buf_drop(&out, 6);
     assert_int_equal(kr_write_body_edit(&b, kr_bytes_str(text), &out, offsets), 0);
-    for (size_t i = 0; i < b.version_count; i++) {
-        kr_buf_append(&live, kr_bytes_of(out.p + from, offsets[i] - from));
-        kr_buf_append_str(&live, "LIVE");
-        from = offsets[i];
-    }
-    kr_buf_append(&live, kr_bytes_of(out.p + from, out.n - from));
+    assert_int_equal(
+        kr_write_body_fill(kr_buf_bytes(&out), offsets, b.version_count, KR_LIT("LIVE"), &live), 0);
     if (!kr_bytes_is(kr_buf_bytes(&live), want))
         fail_msg("%s\n  is:   %.*s\n  want: %s", text, (int)live.n, (const char *)live.p, want);
     if (live.n != 0)
@@ -213,6 +208,27 @@ static void test_read_when_there_is_too_much_then_too_big(void **state)
     kr_buf_deinit(&text);
 }
 
+static void test_fill_when_an_offset_is_elsewhere_then_refused(void **state)
+{
+    static const char text[] = "{\"a\":\"\",\"b\":\"\"}";
+    static const uint32_t good[] = {6, 13};
+    static const uint32_t bad[][2] = {{5, 13}, {6, 7}, {6, 6}, {13, 6}, {6, 99}, {0, 13}, {6, 15}};
+    struct kr_buf out = {.max = 1024};
+
+    (void)state;
+    assert_int_equal(kr_write_body_fill(kr_bytes_str(text), good, 2, KR_LIT("12"), &out), 0);
+    assert_true(kr_bytes_is(kr_buf_bytes(&out), "{\"a\":\"12\",\"b\":\"12\"}"));
+    out.n = 0;
+    for (size_t i = 0; i < COUNT(bad); i++)
+        assert_int_equal(kr_write_body_fill(kr_bytes_str(text), bad[i], 2, KR_LIT("1"), &out),
+                         KR_EPROTO);
+    assert_int_equal(kr_write_body_fill(kr_bytes_str(text), good, 2, KR_LIT("\""), &out),
+                     KR_EPROTO);
+    assert_int_equal(kr_write_body_fill(kr_bytes_str(text), good, 2, KR_LIT(""), &out), KR_EPROTO);
+    assert_int_equal(out.n, 0);
+    kr_buf_deinit(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_read_when_two_readers_could_differ_then_refused),
         cmocka_unit_test(test_read_when_done_then_says_what_was_there),
         cmocka_unit_test(test_read_when_there_is_too_much_then_too_big),
+        cmocka_unit_test(test_fill_when_an_offset_is_elsewhere_then_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
