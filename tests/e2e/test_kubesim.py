@@ -22,8 +22,11 @@ META = ("accept", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 METAS = ("accept", META[1].replace("Metadata;", "MetadataList;"))
 
 VOLATILE = {"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "managedFields",
-            "continue"}
+            "continue", "description"}
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
+TABLE = ("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+AGE = re.compile(r"[0-9]+s")  # a cell
+
 NUMBERS = re.compile(r"current: \d+|version: \d+ \(\d+\)")
 
 
@@ -32,6 +35,8 @@ def normal(value):
         return {k: "*" if k in VOLATILE else normal(v) for k, v in value.items()}
     if isinstance(value, list):
         return [normal(v) for v in value]
+    if isinstance(value, str) and AGE.fullmatch(value):
+        return "AGE"
     if isinstance(value, str):
         return NUMBERS.sub("N", UUID.sub("UID", value))
     return value
@@ -149,6 +154,23 @@ def test_kubesim_lists_as_the_real_one(twins, query):
     twins.ask("POST", twins.maps, [JSON], config("x", {"labels": {"l": "1"}}))
     twins.ask("POST", twins.maps, [JSON], config("y"))
     twins.ask("GET", f"{twins.maps}?{query}")
+
+
+@pytest.mark.parametrize("include", ["None", "Metadata", "Object"])
+def test_kubesim_tables_as_the_real_one(twins, include):
+    """What an agent's reflector asks: columns come once in a watch, with whole objects in rows."""
+    for name in ("x", "y", "z"):
+        twins.ask("POST", twins.maps, [JSON], config(name))
+    for query in ("limit=2", "watch=1&resourceVersion=0&timeoutSeconds=1",
+                  "watch=1&resourceVersion=0&timeoutSeconds=1&fieldSelector=metadata.name%3Dy",
+                  "watch=1&resourceVersion=1", "resourceVersion=1&resourceVersionMatch=Exact"):
+        twins.ask("GET", f"{twins.maps}?includeObject={include}&{query}", [TABLE])
+
+
+def test_kubesim_streams_metadata_as_the_real_one(twins):
+    twins.ask("POST", twins.maps, [JSON], config("x"))
+    twins.ask("GET", f"{twins.maps}?watch=1&resourceVersion=0&timeoutSeconds=1", [META])
+    twins.ask("GET", f"{twins.maps}?watch=1&resourceVersion=1", [META])
 
 
 def test_kubesim_updates_and_patches_as_the_real_one(twins):
