@@ -31,19 +31,34 @@ static size_t must_find(const struct ctl_call *call, const char *name)
     return i;
 }
 
-/* Reads "--name VALUE", "--name=VALUE" or "--name" at argv[*at] and steps over it. */
+/* Which option "--name", "--name=VALUE" or "-x" is, and where VALUE begins (or NULL). */
+static size_t recognize(const struct ctl_call *call, const char *word, const char **value)
+{
+    struct kr_bytes name = kr_bytes_str(word + 2);
+    size_t i = 0;
+
+    *value = NULL;
+    if (word[1] == '-') {
+        name.n = kr_bytes_find(name, '=');
+        if (word[2 + name.n] == '=')
+            *value = word + 2 + name.n + 1;
+        return index_of(call->command, name);
+    }
+    while (i < call->command->n_options &&
+           (word[2] != 0 || call->command->options[i].letter != word[1]))
+        i++;
+    return i;
+}
+
+/* Reads an option, with its value, at argv[*at] and steps over it. */
 static int take_option(struct ctl_call *call, int argc, char *const *argv, int *at,
                        struct kr_note *why)
 {
     const char *word = argv[*at];
-    struct kr_bytes name = kr_bytes_str(word + 2);
     const struct ctl_option *option;
     const char *value;
-    size_t i;
+    size_t i = recognize(call, word, &value);
 
-    name.n = kr_bytes_find(name, '=');
-    value = word[2 + name.n] == '=' ? word + 2 + name.n + 1 : NULL;
-    i = index_of(call->command, name);
     if (i == call->command->n_options)
         return usage(call, why, "unknown option ", word);
     option = &call->command->options[i];
@@ -73,9 +88,9 @@ static int take_word(struct ctl_call *call, int argc, char *const *argv, int *at
         ++*at;
         return 0;
     }
-    if (word[0] == '-' && word[1] == '-' && word[2] != 0)
+    if (word[0] == '-' && word[1] != 0 && strcmp(word, "--") != 0)
         return take_option(call, argc, argv, at, why);
-    if (word[0] == '-' && word[1] != 0)
+    if (strcmp(word, "--") == 0)
         return usage(call, why, "unknown option ", word);
     if (call->command->arg == NULL || call->arg != NULL)
         return usage(call, why, "unexpected argument ", word);
@@ -193,8 +208,9 @@ void ctl_print_command_help(FILE *out, const struct ctl_command *command)
         const struct ctl_option *o = &command->options[i];
         char left[64];
 
-        snprintf(left, sizeof left, "--%s%s%s", o->name, o->value != NULL ? " " : "",
-                 o->value != NULL ? o->value : "");
+        snprintf(left, sizeof left, "%s%.1s%s--%s%s%s", o->letter != 0 ? "-" : "",
+                 (const char[]){o->letter, 0}, o->letter != 0 ? ", " : "", o->name,
+                 o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
         fprintf(out, "  %-24s %s\n", left, o->text);
     }
     fprintf(out, "  %-24s %s\n", "--help", "print this text");

@@ -29,6 +29,7 @@ struct ctl_option {
     enum ctl_option_kind kind;
     const char *value; /* how --help calls the value: FILE, NAME; NULL for a switch */
     const char *text;  /* one sentence */
+    char letter;       /* -o VALUE is the same; 0: none */
 };
 
 struct ctl_call;
@@ -76,5 +77,7 @@ extern const struct ctl_command ctl_ca_issue_agent;
 extern const struct ctl_command ctl_ca_issue_user;
 extern const struct ctl_command ctl_ca_show;
 extern const struct ctl_command ctl_kubeconfig;
+extern const struct ctl_command ctl_clusters;
+extern const struct ctl_command ctl_clusters_forget;
 
 #endif

@@ -7,8 +7,8 @@
 #include "ctl/command.h"
 
 static const struct ctl_command *const commands[] = {
-    &ctl_ca_init,       &ctl_ca_issue_hub, &ctl_ca_issue_agent,
-    &ctl_ca_issue_user, &ctl_ca_show,      &ctl_kubeconfig,
+    &ctl_ca_init,    &ctl_ca_issue_hub,    &ctl_ca_issue_agent, &ctl_ca_issue_user, &ctl_ca_show,
+    &ctl_kubeconfig, &ctl_clusters_forget, &ctl_clusters, /* the longer words first */
 };
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])

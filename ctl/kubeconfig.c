@@ -15,13 +15,15 @@
 #define PEM_FILE_MAX 262144
 #define TEXT_MAX 67108864 /* clusters times the CA bundle, with room */
 #define CLUSTERS_MAX 1000
+#define FLEET "fleet"
 
 static const struct ctl_option options[] = {
     {"server", CTL_REQUIRED, "URL", "the hub's API port: https://HOST:6443"},
     {"ca", CTL_REQUIRED, "FILE", "the root certificate (ca.crt)"},
     {"cert", CTL_REQUIRED, "FILE", "the user's certificate"},
     {"key", CTL_REQUIRED, "FILE", "the user's key"},
-    {"cluster", CTL_SOME, "NAME", "a cluster; each gets a context of its name"},
+    {"cluster", CTL_MANY, "NAME", "a cluster; each gets a context of its name"},
+    {"fleet", CTL_SWITCH, NULL, "a context \"fleet\" that reads all clusters at once"},
     {"embed", CTL_SWITCH, NULL, "put certificates and key into the file (the default)"},
     {"files", CTL_SWITCH, NULL, "refer to the three files by path instead"},
     {"out", CTL_ONE, "FILE", "where to write, mode 0600 (standard output)"},
@@ -32,6 +34,7 @@ struct kubeconfig {
     struct kr_bytes server; /* without a slash at its end */
     const char *const *clusters;
     size_t n_clusters;
+    bool fleet; /* one context more, behind those of the clusters */
     struct kr_identity user;
     struct kr_buf ca; /* PEM */
     struct kr_buf cert;
@@ -89,11 +92,16 @@ static int read_server(struct kubeconfig *k, struct kr_note *why)
 static int read_clusters(struct kubeconfig *k, struct kr_note *why)
 {
     k->clusters = ctl_get_all(k->call, "cluster", &k->n_clusters);
+    k->fleet = ctl_has(k->call, "fleet");
+    if (k->n_clusters == 0 && !k->fleet)
+        return kr_note_set(why, KR_EINVAL, "give --cluster NAME, or --fleet");
     if (k->n_clusters > CLUSTERS_MAX)
         return kr_note_set(why, KR_EINVAL, "more than %d clusters", CLUSTERS_MAX);
     for (size_t i = 0; i < k->n_clusters; i++) {
         if (!kr_is_dns_label(kr_bytes_str(k->clusters[i])))
             return kr_note_set(why, KR_EINVAL, "\"%.80s\" is no cluster name", k->clusters[i]);
+        if (k->fleet && strcmp(k->clusters[i], FLEET) == 0)
+            return kr_note_set(why, KR_EINVAL, "--fleet needs the context's name \"" FLEET "\"");
         for (size_t j = 0; j < i; j++) {
             if (strcmp(k->clusters[i], k->clusters[j]) == 0)
                 return kr_note_set(why, KR_EINVAL, "the cluster %s is given twice", k->clusters[i]);
@@ -160,14 +168,25 @@ static int put_material(struct kubeconfig *k, const char *key, const char *optio
     return rc != 0 ? rc : put_quoted(&k->text, kr_bytes_str(path));
 }
 
+static size_t contexts(const struct kubeconfig *k)
+{
+    return k->n_clusters + k->fleet;
+}
+
+static const char *context_name(const struct kubeconfig *k, size_t i)
+{
+    return i < k->n_clusters ? k->clusters[i] : FLEET;
+}
+
 static int put_clusters(struct kubeconfig *k)
 {
     int rc = kr_buf_append_str(&k->text, "apiVersion: v1\nkind: Config\nclusters:\n");
 
-    for (size_t i = 0; rc == 0 && i < k->n_clusters; i++) {
-        rc = kr_buf_printf(
-            &k->text, "- name: \"%s\"\n  cluster:\n    server: \"%.*s/clusters/%s\"\n",
-            k->clusters[i], (int)k->server.n, (const char *)k->server.p, k->clusters[i]);
+    for (size_t i = 0; rc == 0 && i < contexts(k); i++) {
+        rc = kr_buf_printf(&k->text,
+                           "- name: \"%s\"\n  cluster:\n    server: \"%.*s/clusters/%s\"\n",
+                           context_name(k, i), (int)k->server.n, (const char *)k->server.p,
+                           i < k->n_clusters ? k->clusters[i] : "*");
         if (rc == 0)
             rc = put_material(k, "certificate-authority", "ca", kr_buf_bytes(&k->ca));
     }
@@ -178,13 +197,13 @@ static int put_contexts(struct kubeconfig *k)
 {
     int rc = kr_buf_append_str(&k->text, "contexts:\n");
 
-    for (size_t i = 0; rc == 0 && i < k->n_clusters; i++) {
+    for (size_t i = 0; rc == 0 && i < contexts(k); i++) {
         rc = kr_buf_printf(&k->text, "- name: \"%s\"\n  context:\n    cluster: \"%s\"\n    user: ",
-                           k->clusters[i], k->clusters[i]);
+                           context_name(k, i), context_name(k, i));
         if (rc == 0)
             rc = put_quoted(&k->text, kr_bytes_str(k->user.name));
     }
-    return rc != 0 ? rc : kr_buf_printf(&k->text, "current-context: \"%s\"\n", k->clusters[0]);
+    return rc != 0 ? rc : kr_buf_printf(&k->text, "current-context: \"%s\"\n", context_name(k, 0));
 }
 
 static int put_user(struct kubeconfig *k)
