@@ -85,7 +85,6 @@ static void free_tables(struct hub_label_sets *t)
     t->slots = NULL;
     t->cap = t->slot_count = t->scratch_cap = 0;
     t->free_first = t->used = 0;
-    t->epoch++;
 }
 
 void hub_label_sets_deinit(struct hub_label_sets *t)
@@ -186,7 +185,6 @@ static uint32_t take_number(struct hub_label_sets *t)
         return t->used++;
     number--;
     t->free_first = (uint32_t)(uintptr_t)t->sets[number];
-    t->epoch++;
     return number;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* label_sets: each set of labels once, by a small number, so that a filter judges a set once for
  * all objects that carry it. Sets are counted; a number is free for another set when nobody carries
- * its set any more (`epoch` tells that numbers may mean something else now).
+ * its set any more.
  * Memory: sets are packed text, about 40 bytes beside their labels. The cluster that brought a set
  *         pays for it as long as it lives, whoever else came to use it.
  * Errors: KR_ENOMEM, KR_EFULL. Threads: one owner. */
@@ -14,7 +14,7 @@
 
 struct hub_label_set;
 
-struct hub_label_sets { /* embed it; read epoch, used and count; the rest belongs to label_sets.c */
+struct hub_label_sets { /* embed it; read used and count; the rest belongs to label_sets.c */
     struct hub_ledger *ledger;
     struct hub_label_set **sets; /* by number; a free one holds the next free number + 1 */
     size_t cap;
@@ -23,7 +23,6 @@ struct hub_label_sets { /* embed it; read epoch, used and count; the rest belong
     uint32_t count;
     uint32_t *slots; /* hash table, open addressing: number + 1, or 0 */
     size_t slot_count;
-    uint64_t epoch; /* rises when a number gets another meaning */
     uint64_t key[2];
     struct kr_label *scratch[2];
     size_t scratch_cap;

@@ -180,7 +180,6 @@ static struct hub_key start_of(const struct hub_walk_query *q, const struct hub_
 
 static void start(struct hub_walk *w, const struct hub_walk_query *q)
 {
-    hub_walk_filter_begin(&w->view.filter);
     for (size_t i = 0; i < w->n; i++) {
         struct hub_key key = start_of(q, &w->sources[i].shelf->pub);
 
@@ -239,7 +238,6 @@ struct hub_object *hub_walk_next(struct hub_walk *w, const char **cluster)
 {
     if (w->pin != NULL && hub_pin_broken(w->pin))
         return NULL;
-    hub_walk_filter_begin(&w->view.filter);
     if (w->given)
         replay(w);
     w->given = w->winner.code != ENDED;

@@ -86,15 +86,6 @@ bool hub_walk_filter_cluster(const struct hub_walk_filter *f, const char *cluste
     return true;
 }
 
-void hub_walk_filter_begin(struct hub_walk_filter *f)
-{
-    if (f->epoch == f->sets->epoch)
-        return;
-    f->epoch = f->sets->epoch;
-    if (f->words != 0)
-        memset(f->known, 0, f->words * sizeof *f->known);
-}
-
 /* Room to remember the set; without memory it is judged again each time. */
 static bool reserve(struct hub_walk_filter *f, size_t word)
 {

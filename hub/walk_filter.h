@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* walk_filter: a label selector as a walk uses it: what it says of kuberelay.io/cluster is judged
- * once for each shelf, the rest once for each set of labels (remembered in two bits a set).
+ * once for each shelf, the rest once for each set of labels (remembered in two bits a set). The
+ * numbers of sets mean the same as long as the walk lasts: what it may give holds its set.
  * Memory: copies the selector. Errors: KR_ENOMEM. Threads: one owner. */
 #ifndef HUB_WALK_FILTER_H
 #define HUB_WALK_FILTER_H
@@ -14,7 +15,6 @@ struct hub_walk_filter { /* embed it; read rest.n; the fields belong to walk_fil
     struct kr_arena arena;
     struct kr_label_selector rest;
     struct kr_label_selector cluster;
-    uint64_t epoch; /* of the sets, for which `known` is true */
     uint64_t *known;
     size_t words;
 };
@@ -24,8 +24,6 @@ int hub_walk_filter_init(struct hub_walk_filter *f, struct hub_label_sets *sets,
                          const struct kr_label_selector *selector);
 void hub_walk_filter_deinit(struct hub_walk_filter *f);
 bool hub_walk_filter_cluster(const struct hub_walk_filter *f, const char *cluster);
-/* Call before a run of hub_walk_filter_set, between which no object changes. */
-void hub_walk_filter_begin(struct hub_walk_filter *f);
 /* Judges a set that is not known yet. */
 bool hub_walk_filter_judge(struct hub_walk_filter *f, uint32_t set);
 

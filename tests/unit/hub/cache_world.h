@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/assert.h"
 #include "base/err.h"
 #include "hub/cache.h"
 #include "wire/digest.h"
