@@ -104,7 +104,7 @@ static void put_metadata(struct pen *pen, const struct inks *k, const struct hub
 typedef void put_members(struct pen *pen, const struct inks *k);
 
 /* Copies up to the spot and fills it; returns where to go on. */
-static size_t fill(struct pen *pen, struct kr_bytes slim, size_t from, const struct hub_spot *spot,
+static size_t fill(struct pen *pen, struct kr_bytes slim, size_t from, const struct hub_gap *spot,
                    put_members *members, const struct inks *k)
 {
     put(pen, slim.p + from, spot->at - from);

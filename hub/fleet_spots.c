@@ -122,7 +122,7 @@ static bool next_key(struct cursor *c, struct kr_bytes *key, bool *broken)
     return true;
 }
 
-static bool note_map(struct cursor *c, const uint8_t *start, struct hub_spot *out)
+static bool note_map(struct cursor *c, const uint8_t *start, struct hub_gap *out)
 {
     const uint8_t *open = c->p;
     struct cursor inside = {open + 1, c->end};

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 
 /* A map in metadata that something is put into. */
-struct hub_spot {
+struct hub_gap {
     size_t at;  /* offset behind its '{', or of `null`; 0: there is no such member */
     bool empty; /* "{}" */
     bool null;  /* `null` stands there, to be replaced */
@@ -19,8 +19,8 @@ struct hub_spot {
 struct hub_spots {
     size_t top;      /* offset behind the '{' of the object */
     size_t metadata; /* behind the '{' of metadata */
-    struct hub_spot labels;
-    struct hub_spot annotations;
+    struct hub_gap labels;
+    struct hub_gap annotations;
     /* Only with `whole`: */
     struct kr_bytes created; /* creationTimestamp, without its quotes */
     size_t metadata_end;     /* behind its '}' */

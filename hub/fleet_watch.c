@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path: hub_watch_start finds the place in the log (and, for initial events, pins what is
- * there), sends the head at once; `available` fills a piece with whole events when there is none:
+ * there), sends the head at once; `available` puts whole events into the outbox when it is empty:
  * first what was there, then the log, then a bookmark that is due. Told of events, it is ready
  * again. Failure modes: the client goes; the place falls off the log, or the pin breaks (clean end:
  * the client comes back with its last version); a version that the log does not reach (ERROR 410,
@@ -15,7 +15,7 @@
 #include "hub/watchers.h"
 
 #define PIECE (32u * 1024)
-#define PIECE_MAX (128u << 20)
+#define OWN_MAX (128u << 20)
 #define LOOKED_MAX 2000 /* events or objects in one turn, shown or not */
 #define BOOKMARK_MS 60000
 #define LAST_BOOKMARK_MS 2000 /* before the end */
@@ -35,8 +35,7 @@ struct hub_watch {
     struct hub_pin *pin;         /* while initial events come */
     struct hub_walk *walk;       /* the same */
     struct hub_columns *columns; /* of a Table */
-    struct kr_buf piece;
-    size_t at; /* taken of it */
+    struct hub_outbox out;
     struct kr_timer turn;
     int64_t end_ms;
     int64_t bookmark_ms; /* the next one */
@@ -75,7 +74,7 @@ static void watch_free(struct hub_watch *w)
     hub_watchers_leave(&w->watcher);
     stop_initial(w);
     hub_columns_unref(w->columns);
-    kr_buf_deinit(&w->piece);
+    hub_outbox_deinit(&w->out);
     free(w);
 }
 
@@ -143,7 +142,7 @@ static bool may_see(struct hub_watch *w, const struct hub_event *e)
 
 static int put_envelope(struct hub_watch *w, const char *word, uint64_t revision)
 {
-    struct kr_buf *out = &w->piece;
+    struct kr_buf *out = &w->out.own;
     int rc = kr_buf_append_str(out, "{\"type\":\"");
 
     if (rc == 0)
@@ -164,11 +163,11 @@ static int put_envelope(struct hub_watch *w, const char *word, uint64_t revision
 
 static int put_bookmark_row(struct hub_watch *w)
 {
-    int rc = kr_buf_append_str(&w->piece, "\"rows\":[{\"cells\":[\"\"");
+    int rc = kr_buf_append_str(&w->out.own, "\"rows\":[{\"cells\":[\"\"");
 
     for (size_t i = 0; rc == 0 && i < w->columns->shown.n; i++)
-        rc = kr_buf_append_str(&w->piece, ",null");
-    return rc != 0 ? rc : kr_buf_append_str(&w->piece, "],\"object\":");
+        rc = kr_buf_append_str(&w->out.own, ",null");
+    return rc != 0 ? rc : kr_buf_append_str(&w->out.own, "],\"object\":");
 }
 
 static int put_bookmark_object(struct hub_watch *w, bool initial_end)
@@ -178,15 +177,15 @@ static int put_bookmark_object(struct hub_watch *w, bool initial_end)
     int rc;
 
     if (whole)
-        rc = kr_buf_printf(&w->piece, "{\"kind\":\"%.*s\",\"apiVersion\":\"%.*s\",",
+        rc = kr_buf_printf(&w->out.own, "{\"kind\":\"%.*s\",\"apiVersion\":\"%.*s\",",
                            (int)rd->kind.kind.n, (const char *)rd->kind.kind.p,
                            (int)rd->kind.api_version.n, (const char *)rd->kind.api_version.p);
     else
-        rc = kr_buf_printf(&w->piece,
+        rc = kr_buf_printf(&w->out.own,
                            "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\",",
                            hub_read_meta_version(rd));
     if (rc == 0)
-        rc = kr_buf_printf(&w->piece,
+        rc = kr_buf_printf(&w->out.own,
                            "\"metadata\":{\"resourceVersion\":\"%llu\",\"creationTimestamp\":null%s"
                            "}}",
                            (unsigned long long)w->revision,
@@ -204,7 +203,7 @@ static int put_bookmark(struct hub_watch *w, bool initial_end)
     if (rc == 0)
         rc = put_bookmark_object(w, initial_end);
     if (rc == 0)
-        rc = kr_buf_append_str(&w->piece, w->columns != NULL ? "}]}}\n" : "}\n");
+        rc = kr_buf_append_str(&w->out.own, w->columns != NULL ? "}]}}\n" : "}\n");
     return rc;
 }
 
@@ -212,15 +211,15 @@ static int put_expired(struct hub_watch *w)
 {
     char text[96];
     struct kr_status st = {.code = 410, .reason = "Expired"};
-    int rc = kr_buf_append_str(&w->piece, "{\"type\":\"ERROR\",\"object\":");
+    int rc = kr_buf_append_str(&w->out.own, "{\"type\":\"ERROR\",\"object\":");
 
     snprintf(text, sizeof text, "too old resource version: %llu (%llu)",
              (unsigned long long)w->rd->options.version,
              (unsigned long long)hub_cache_now(cache_of(w)));
     st.message = kr_bytes_str(text);
     if (rc == 0)
-        rc = kr_status_write(&w->piece, &st);
-    return rc != 0 ? rc : kr_buf_append_str(&w->piece, "}\n");
+        rc = kr_status_write(&w->out.own, &st);
+    return rc != 0 ? rc : kr_buf_append_str(&w->out.own, "}\n");
 }
 
 static int put_scene(struct hub_watch *w, enum hub_change change, const struct hub_scene *scene)
@@ -228,7 +227,7 @@ static int put_scene(struct hub_watch *w, enum hub_change change, const struct h
     int rc = put_envelope(w, words[change], scene->revision);
 
     kr_metric_add(w->rd->f->m_events, 1);
-    return rc != 0 ? rc : hub_watchers_show(&w->piece, w->rd, w->columns, scene);
+    return rc != 0 ? rc : hub_watchers_show(&w->out.own, w->rd, w->columns, scene);
 }
 
 static int put_event(struct hub_watch *w, enum hub_change change, struct hub_event *e)
@@ -236,7 +235,7 @@ static int put_event(struct hub_watch *w, enum hub_change change, struct hub_eve
     int rc = put_envelope(w, words[change], e->revision);
 
     kr_metric_add(w->rd->f->m_events, 1);
-    return rc != 0 ? rc : hub_watchers_show_event(&w->piece, w->rd, w->columns, e);
+    return rc != 0 ? rc : hub_watchers_show_event(&w->out, w->rd, w->columns, e);
 }
 
 /* What comes into the selection is added, what leaves it deleted, as it was before. */
@@ -264,12 +263,18 @@ static int show(struct hub_watch *w, struct hub_event *e)
 
 /* ---- pieces ---- */
 
+/* Enough for a while is not put beyond. */
+static bool has_room(const struct hub_watch *w)
+{
+    return w->out.size < PIECE && hub_outbox_has_room(&w->out);
+}
+
 /* What was there at the start. */
 static int fill_initial(struct hub_watch *w)
 {
     int rc = 0;
 
-    for (size_t n = 0; rc == 0 && n < LOOKED_MAX && w->piece.n < PIECE; n++) {
+    for (size_t n = 0; rc == 0 && n < LOOKED_MAX && has_room(w); n++) {
         struct hub_scene scene = {0};
 
         scene.object = hub_walk_next(w->walk, &scene.cluster);
@@ -281,6 +286,8 @@ static int fill_initial(struct hub_watch *w)
         scene.revision = scene.object->revision;
         if (fields_match(w, scene.object))
             rc = put_scene(w, HUB_ADDED, &scene);
+        if (rc == 0)
+            rc = hub_outbox_note(&w->out);
     }
     w->pause = true;
     return rc;
@@ -291,7 +298,7 @@ static int fill_live(struct hub_watch *w)
     struct hub_event *e;
     int rc = 0;
 
-    for (size_t n = 0; n < LOOKED_MAX && w->piece.n < PIECE; n++) {
+    for (size_t n = 0; n < LOOKED_MAX && has_room(w); n++) {
         rc = hub_place_next(&w->place, &e);
         if (rc <= 0) {
             if (rc == 0 && w->revision < hub_cache_now(cache_of(w)))
@@ -300,11 +307,13 @@ static int fill_live(struct hub_watch *w)
             return 0;
         }
         rc = show(w, e);
+        if (rc == 0)
+            rc = hub_outbox_note(&w->out);
         if (rc != 0)
             return rc;
         w->revision = e->revision;
     }
-    w->pause = w->piece.n < PIECE;
+    w->pause = has_room(w);
     return 0;
 }
 
@@ -337,11 +346,13 @@ static void fill(struct hub_watch *w)
     if (rc == 0 && !w->ended && w->walk == NULL)
         rc = fill_bookmarks(w);
     if (rc == 0)
+        rc = hub_outbox_note(&w->out);
+    if (rc == 0)
         return;
     KR_LOG_AT(w->rd->f->w->log, KR_LOG_WARN, "answer-cut", KR_S("cluster", "*"),
               KR_S("reason", kr_err_text(rc)), KR_S("id", w->rd->r->audit_id));
     w->ended = true;
-    w->piece.n = w->at = 0; /* what is whole in it comes again with the next watch */
+    hub_outbox_deinit(&w->out); /* what is whole in it comes again with the next watch */
 }
 
 static void on_turn(struct kr_timer *t)
@@ -356,25 +367,20 @@ static size_t available(void *user, bool *end)
 {
     struct hub_watch *w = user;
 
-    if (w->piece.n == 0 && !w->ended && !w->pause) {
+    if (w->out.size == 0 && !w->ended && !w->pause) {
         fill(w);
         if (w->pause)
             kr_timer_start(w->rd->f->w->sched, &w->turn, 0);
     }
     *end = w->ended;
-    return w->piece.n - w->at;
+    return w->out.size;
 }
 
 static void take(void *user, uint8_t *out, size_t n)
 {
     struct hub_watch *w = user;
 
-    memcpy(out, w->piece.p + w->at, n);
-    w->at += n;
-    if (w->at != w->piece.n)
-        return;
-    kr_buf_deinit(&w->piece); /* nothing is held while nothing happens */
-    w->at = 0;
+    hub_outbox_take(&w->out, out, n);
 }
 
 static void on_body(void *user, struct kr_bytes in)
@@ -543,7 +549,7 @@ void hub_watch_start(struct hub_read *rd)
 
     if (w != NULL) {
         w->rd = rd;
-        w->piece.max = PIECE_MAX;
+        hub_outbox_init(&w->out, OWN_MAX);
         w->watcher.on_events = on_events;
         kr_timer_init(&w->turn, on_turn);
         rc = begin(w);

@@ -2,6 +2,7 @@
 /* The life of a request up to the relay, one step a rule. A step that refuses has answered. */
 #include "base/err.h"
 #include "hub/fleet.h"
+#include "hub/fleet_write.h"
 #include "hub/request.h"
 #include "kube/headers.h"
 
@@ -239,14 +240,15 @@ static enum step_result route(struct hub_request *r)
         return refuse(r, kr_case_draining(&r->info), (struct kr_bytes){NULL, 0});
     if (r->cluster_path.fleet) {
         if (r->w->fleet == NULL)
-            return refuse(r, KR_CASE_NOT_OFFERED, KR_LIT("the fleet view"));
+            return refuse(r, KR_CASE_BAD_METHOD, KR_LIT("(any; the hub has no fleetFile)"));
         hub_fleet_serve(r->w->fleet, r);
         return STEP_END;
     }
     r->cluster = hub_clusters_find(&r->w->clusters, r->cluster_path.name);
     if (r->cluster == NULL)
         return refuse(r, unknown_case(r), (struct kr_bytes){NULL, 0});
-    hub_relay(r);
+    if (!hub_write_begin(r))
+        hub_relay(r);
     return STEP_END;
 }
 

@@ -183,7 +183,7 @@ static struct hub_shown *make(const struct hub_read *rd, const struct hub_column
     return shown;
 }
 
-int hub_watchers_show_event(struct kr_buf *out, const struct hub_read *rd,
+int hub_watchers_show_event(struct hub_outbox *out, const struct hub_read *rd,
                             const struct hub_columns *columns, struct hub_event *event)
 {
     struct hub_scene scene = {event->object, event->cluster, event->revision};
@@ -192,11 +192,11 @@ int hub_watchers_show_event(struct kr_buf *out, const struct hub_read *rd,
     struct hub_shown *shown;
 
     if (slot == SLOT_NONE)
-        return hub_watchers_show(out, rd, columns, &scene);
+        return hub_watchers_show(&out->own, rd, columns, &scene);
     if (event->shown[slot] == NULL)
         event->shown[slot] = make(rd, columns, &scene);
     shown = event->shown[slot];
     if (shown == NULL || memcmp(shown->text, &stamp, sizeof stamp) != 0)
-        return hub_watchers_show(out, rd, columns, &scene);
-    return kr_buf_append(out, kr_bytes_of(shown->text + sizeof stamp, shown->n - sizeof stamp));
+        return hub_watchers_show(&out->own, rd, columns, &scene);
+    return hub_outbox_share(out, shown, sizeof stamp);
 }

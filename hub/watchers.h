@@ -8,6 +8,7 @@
 
 #include "hub/fleet_columns.h"
 #include "hub/fleet_read.h"
+#include "hub/outbox.h"
 
 /* One watch; embedded. */
 struct hub_watcher {
@@ -33,8 +34,8 @@ struct hub_scene {
  * event. `columns` of a Table. */
 int hub_watchers_show(struct kr_buf *out, const struct hub_read *rd,
                       const struct hub_columns *columns, const struct hub_scene *scene);
-/* The same for the object of an event, from the text that it shares. */
-int hub_watchers_show_event(struct kr_buf *out, const struct hub_read *rd,
+/* Puts the same of an event's object, as the text that all share who ask for that form. */
+int hub_watchers_show_event(struct hub_outbox *out, const struct hub_read *rd,
                             const struct hub_columns *columns, struct hub_event *event);
 
 #endif
