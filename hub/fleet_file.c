@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/yaml.h"
 #include "certs/store_file.h"
+#include "kube/label_names.h"
 #include "kube/slim.h"
 
 #define FILE_SIZE_MAX (4u << 20)
@@ -248,6 +249,7 @@ static int read_labels(struct loader *l, const struct kr_yaml_node *node,
 {
     const struct kr_yaml_node *key;
     const struct kr_yaml_node *value;
+    struct kr_note why = {""};
 
     if (kr_yaml_kind(node) != KR_YAML_MAP)
         return fault(l, node, "clusters: a mapping of labels is expected");
@@ -269,6 +271,9 @@ static int read_labels(struct loader *l, const struct kr_yaml_node *node,
             if (kr_bytes_is(out->labels[j].key, name))
                 return fault(l, key, "clusters: the label %.60s is given twice", name);
         }
+        if (kr_label_key_check(kr_bytes_str(name), &why) != 0 ||
+            kr_label_value_check(kr_bytes_str(text), &why) != 0)
+            return fault(l, key, "clusters: %.40s: %.90s", name, why.text);
         out->labels[i] = (struct kr_label){kr_bytes_str(name), kr_bytes_str(text)};
         out->n++;
     }
