@@ -111,18 +111,32 @@ static void say_time(struct draw *d, char *out)
         (int)(d->time / 3600 % 24), (int)(d->time / 60 % 60), (int)(d->time % 60));
 }
 
+/* In statements of their own: the order in which arguments are computed is the compiler's choice,
+ * and the dictionary must not depend on that. */
 static void say_age(struct draw *d, char *out)
 {
-    switch (below(d, 4)) {
-    case 0:
-        say(out, "%uh", below(d, 38) + 10);
-        return;
-    case 1:
-        say(out, "%ud%uh", below(d, 6) + 2, below(d, 23) + 1);
-        return;
-    default:
-        say(out, "%ud", below(d, 200) + 8);
-    }
+    unsigned how = below(d, 4);
+    unsigned x = below(d, 200);
+    unsigned y = below(d, 23);
+
+    if (how == 0)
+        say(out, "%uh", x % 38 + 10);
+    else if (how == 1)
+        say(out, "%ud%uh", x % 6 + 2, y + 1);
+    else
+        say(out, "%ud", x + 8);
+}
+
+static void say_address(struct draw *d, bool host, char *out)
+{
+    unsigned a = below(d, 250);
+    unsigned b = below(d, 250);
+    unsigned c = below(d, 250);
+
+    if (host)
+        say(out, "192.168.%u.%u", b, c);
+    else
+        say(out, "10.%u.%u.%u", a, b, c);
 }
 
 static void say_uid(struct draw *d, char *out)
@@ -151,7 +165,7 @@ static const struct kind {
     {"hash", SAFE, 9, "~~~~~~~~~"},
     {"tail", SAFE, 5, "~~~~~"},
     {"id", SAFE, 5, "~~~~~"},
-    {"name", NAME, 0, "~~~~"},
+    {"name", NAME, 0, NULL},
     {"ns", SPACE, 0, NULL},
     {"node", NODE, 0, NULL},
     {"time", TIME, 0, NULL},
@@ -190,10 +204,10 @@ static void make(struct draw *d, const struct kind *k, char *out)
         say_age(d, out);
         break;
     case IP:
-        say(out, "10.%u.%u.%u", below(d, 250), below(d, 250), below(d, 250));
+        say_address(d, false, out);
         break;
     case HOST:
-        say(out, "192.168.%u.%u", below(d, 250), below(d, 250));
+        say_address(d, true, out);
         break;
     case NUMBER:
         say(out, "%u", k->size + below(d, 9 * k->size));
