@@ -106,6 +106,8 @@ static int build_head(struct agent_get *g, struct kr_head *head)
         rc = kr_head_add(head, KR_LIT("if-none-match"), kr_buf_bytes(&g->etag));
     if (rc == 0 && auth.n != 0)
         rc = kr_head_add(head, KR_LIT("authorization"), auth);
+    if (rc == 0 && g->ops->add_fields != NULL)
+        rc = g->ops->add_fields(g->user, head);
     return rc;
 }
 

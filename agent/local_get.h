@@ -20,6 +20,8 @@ struct agent_get_ops {
     void (*on_body)(void *user, struct kr_bytes in);
     /* 0, or KR_ETIMEDOUT (silence), KR_ECONNLOST, KR_ERESET, ... `why` is for people. */
     void (*on_done)(void *user, int rc, const char *why);
+    /* More fields of the request, added last; called for each attempt. May be NULL. */
+    int (*add_fields)(void *user, struct kr_head *head);
 };
 
 struct agent_get_request {

@@ -195,7 +195,7 @@ static void busy(struct agent_reflector *r)
 
     r->cont.n = 0;
     agent_rf_wait_ms(r, ms < RETRY_AFTER_MAX_MS ? ms : RETRY_AFTER_MAX_MS);
-    if (++r->failures >= FAILURES_TOLD || !r->synced)
+    if (++r->failures >= FAILURES_TOLD) /* a server says so for a second while it starts, too */
         agent_rf_tell(r, KR_SYNC_FAILING, "the API server is too busy");
 }
 

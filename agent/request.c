@@ -10,47 +10,27 @@
 #include <stdlib.h>
 
 #include "agent/answer.h"
-#include "agent/apiserver.h"
 #include "agent/counters.h"
+#include "agent/request_parts.h"
 #include "base/assert.h"
 #include "base/err.h"
-#include "http/forward.h"
-#include "kube/headers.h"
-#include "kube/watch_lines.h"
+#include "http/reply.h"
 #include "wire/request_header.h"
 
 #define ATTEMPTS_MAX 3
 #define OPENS_MAX 16 /* a head that no connection takes must not go round for ever */
 #define UPGRADE_MS 30000
-#define SLACK_MS 1000 /* the hub's own deadline comes first */
+#define SLACK_MS 1000         /* the hub's own deadline comes first */
+#define REBASE_MAX (4u << 20) /* of a body; the hub takes less */
 
-struct request {
-    struct kr_forward fw;
-    struct agent_core *c;
-    struct kr_arena arena;
-    struct kr_relay_request who;
-    struct kr_request_info info; /* its text is gone once a long-running answer began */
-    struct agent_waiter waiter;
-    struct kr_timer deadline;
-    struct kr_watch_lines lines;
-    uint32_t token_generation;
-    int attempts;
-    int opens;   /* that failed */
-    int code;    /* that the hub got, 0 before */
-    int verdict; /* enum kr_case that on_response decided, or -1 */
-    bool is_watch;
-    bool upgrade;
-    bool retry; /* the credential was refused and there is a newer one */
-};
+static void go(struct agent_request *r);
 
-static void go(struct request *r);
-
-static struct request *of_forward(struct kr_forward *fw)
+static struct agent_request *of_forward(struct kr_forward *fw)
 {
-    return KR_CONTAINER_OF(fw, struct request, fw);
+    return KR_CONTAINER_OF(fw, struct agent_request, fw);
 }
 
-static void end(struct request *r)
+static void end(struct agent_request *r)
 {
     struct agent_core *c = r->c;
     char code[8];
@@ -60,6 +40,7 @@ static void end(struct request *r)
     kr_metric_add(kr_metrics_get(c->metrics, AGENT_REQUESTS, code), 1);
     kr_timer_stop(c->sched, &r->deadline);
     kr_list_remove(&r->waiter.link);
+    agent_rebase_destroy(r->rebase);
     kr_forward_deinit(&r->fw);
     kr_arena_deinit(&r->arena);
     free(r);
@@ -67,7 +48,8 @@ static void end(struct request *r)
     kr_metric_add(c->m_exchanges, -1);
 }
 
-static void refuse(struct request *r, enum kr_case which, struct kr_bytes detail, bool not_sent)
+static void refuse(struct agent_request *r, enum kr_case which, struct kr_bytes detail,
+                   bool not_sent)
 {
     struct kr_case_facts facts = {
         .cluster = kr_bytes_str(r->c->self.name),
@@ -84,155 +66,22 @@ static void refuse(struct request *r, enum kr_case which, struct kr_bytes detail
     end(r);
 }
 
-/* ---- the request head ---- */
-
-static unsigned header_flags(const struct request *r)
-{
-    return (r->info.proxied ? KR_HEADERS_PROXY : 0) | (r->upgrade ? KR_HEADERS_UPGRADE : 0);
-}
-
-static int add_allowed(struct request *r, struct kr_head *to)
-{
-    const struct kr_head *from = &r->fw.in->head;
-    unsigned flags = header_flags(r);
-    int rc = 0;
-
-    for (size_t i = 0; i < from->n && rc == 0; i++) {
-        const struct kr_field *f = &from->fields[i];
-
-        /* The hub set these two itself; from a client they never pass the hub. */
-        if (kr_header_request_rule(f->name, flags) == KR_HEADER_PASS ||
-            kr_bytes_is(f->name, "audit-id") || kr_bytes_is(f->name, "x-forwarded-for"))
-            rc = kr_head_add_ref(to, f->name, f->value);
-    }
-    return rc;
-}
-
-/* Prefix and name in one header, e.g. "kuberelay:alice". */
-static int add_prefixed(struct request *r, struct kr_head *to, const char *header,
-                        struct kr_bytes name)
-{
-    struct kr_bytes prefix = kr_bytes_str(r->c->options->user_prefix);
-    size_t n = prefix.n + name.n;
-    uint8_t *p = kr_arena_alloc(&to->arena, n + 1);
-
-    if (p == NULL)
-        return KR_ENOMEM;
-    if (prefix.n != 0)
-        memcpy(p, prefix.p, prefix.n);
-    memcpy(p + prefix.n, name.p, name.n);
-    /* HTTP/1.1 takes spaces around a value away: " system:masters" would arrive without. */
-    if (n == 0 || p[0] == ' ' || p[n - 1] == ' ' ||
-        kr_bytes_starts(kr_bytes_of(p, n), KR_LIT("system:")))
-        return KR_EDENIED;
-    return kr_head_add_ref(to, kr_bytes_str(header), kr_bytes_of(p, n));
-}
-
-/* A system: user that the agent's own configuration names; no hub can add to that. */
-static bool is_system_user(const struct request *r)
-{
-    const struct kr_strings *names = &r->c->options->system_users;
-
-    if (!kr_bytes_starts(r->who.user, KR_LIT("system:")))
-        return false;
-    for (size_t i = 0; i < names->n; i++) {
-        struct kr_bytes name = kr_bytes_str(names->v[i]);
-
-        if (kr_bytes_eq(name, r->who.user) ||
-            (name.n > 1 && name.p[name.n - 1] == '*' &&
-             kr_bytes_starts(r->who.user, kr_bytes_of(name.p, name.n - 1))))
-            return true;
-    }
-    return false;
-}
-
-static int add_user(struct request *r, struct kr_head *to)
-{
-    if (is_system_user(r))
-        return kr_head_add_ref(to, KR_LIT("impersonate-user"), r->who.user);
-    return add_prefixed(r, to, "impersonate-user", r->who.user);
-}
-
-/* Impersonate-Extra-KEY: KEY may hold bytes that a field name may not; kube-apiserver decodes it
- * (endpoints/filters/impersonation). */
-static int add_extra(struct kr_head *to, const struct kr_extra *extra)
-{
-    struct kr_buf name = {.max = 4 * KR_TEXT_MAX};
-    int rc = kr_buf_append_str(&name, "impersonate-extra-");
-
-    for (size_t i = 0; i < extra->key.n && rc == 0; i++) {
-        uint8_t c = extra->key.p[i];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-
-        rc = kr_buf_printf(&name, plain ? "%c" : "%%%02x", c);
-    }
-    for (size_t i = 0; i < extra->value_count && rc == 0; i++)
-        rc = kr_head_add(to, kr_buf_bytes(&name), extra->values[i]);
-    kr_buf_deinit(&name);
-    return rc;
-}
-
-/* Last, so that nothing before can displace it. kube-apiserver takes an empty Impersonate-User for
- * "nobody": the request would run as the agent itself. */
-static int add_identity(struct request *r, struct kr_head *to)
-{
-    struct kr_bytes auth = agent_apiserver_authorization(r->c->api, &r->token_generation);
-    int rc = auth.n != 0 ? kr_head_add(to, KR_LIT("authorization"), auth) : 0;
-
-    if (rc == 0)
-        rc = add_user(r, to);
-    if (rc == 0)
-        KR_ASSERT(to->fields[to->n - 1].value.n != 0);
-    for (size_t i = 0; i < r->who.group_count && rc == 0; i++)
-        rc = add_prefixed(r, to, "impersonate-group", r->who.groups[i]);
-    if (rc == 0 && r->who.uid.n != 0)
-        rc = kr_head_add(to, KR_LIT("impersonate-uid"), r->who.uid);
-    for (size_t i = 0; i < r->who.extra_count && rc == 0; i++)
-        rc = add_extra(to, &r->who.extra[i]);
-    return rc;
-}
-
-static int build_head(struct request *r, struct kr_head *to)
-{
-    struct kr_bytes prefix = agent_apiserver_prefix(r->c->api);
-    int rc;
-
-    to->method = r->upgrade ? r->who.method : r->fw.in->head.method;
-    if (r->upgrade)
-        to->protocol = r->who.upgrade_token;
-    to->scheme = KR_LIT("https");
-    to->authority = agent_apiserver_authority(r->c->api);
-    to->path = r->info.target;
-    if (prefix.n != 0) {
-        uint8_t *p = kr_arena_alloc(&to->arena, prefix.n + to->path.n);
-
-        if (p == NULL)
-            return KR_ENOMEM;
-        memcpy(p, prefix.p, prefix.n);
-        memcpy(p + prefix.n, to->path.p, to->path.n);
-        to->path.p = p;
-        to->path.n += prefix.n;
-    }
-    rc = add_allowed(r, to);
-    return rc != 0 ? rc : add_identity(r, to);
-}
-
 /* ---- to the API server ---- */
 
-static int open_on(struct request *r, struct kr_conn *conn)
+static int open_on(struct agent_request *r, struct kr_conn *conn)
 {
     struct kr_head head;
     int rc;
 
     kr_head_init(&head, 2 * KR_HEAD_MAX);
-    rc = build_head(r, &head);
+    rc = agent_request_head(r, &head);
     if (rc == 0)
         rc = kr_forward_open(&r->fw, conn, &head);
     kr_head_deinit(&head);
     return rc;
 }
 
-static void go_on(struct request *r, struct kr_conn *conn)
+static void go_on(struct agent_request *r, struct kr_conn *conn)
 {
     int rc = open_on(r, conn);
 
@@ -248,7 +97,7 @@ static void go_on(struct request *r, struct kr_conn *conn)
                kr_bytes_str(kr_err_text(rc)), true);
 }
 
-static void go(struct request *r)
+static void go(struct agent_request *r)
 {
     struct kr_conn *conn;
 
@@ -264,7 +113,7 @@ static void go(struct request *r)
 
 static void on_conn(struct agent_waiter *w, struct kr_conn *conn, int rc, const struct kr_note *why)
 {
-    struct request *r = KR_CONTAINER_OF(w, struct request, waiter);
+    struct agent_request *r = KR_CONTAINER_OF(w, struct agent_request, waiter);
     char detail[sizeof why->text + 2];
 
     if (conn != NULL) {
@@ -281,7 +130,7 @@ static void on_conn(struct agent_waiter *w, struct kr_conn *conn, int rc, const 
 
 static void on_deadline(struct kr_timer *t)
 {
-    struct request *r = KR_CONTAINER_OF(t, struct request, deadline);
+    struct agent_request *r = KR_CONTAINER_OF(t, struct agent_request, deadline);
     bool sent = r->fw.out != NULL ? r->fw.out->head_sent : r->fw.out_was_sent;
 
     refuse(r, KR_CASE_DEADLINE, KR_LIT("the time that the hub gives"), !sent);
@@ -289,7 +138,7 @@ static void on_deadline(struct kr_timer *t)
 
 /* ---- the answer ---- */
 
-static int add_location(struct request *r, struct kr_bytes location, struct kr_head *to)
+static int add_location(struct agent_request *r, struct kr_bytes location, struct kr_head *to)
 {
     struct kr_buf out = {.max = KR_FIELD_MAX};
     int rc = kr_location_rewrite(location, (struct kr_bytes){NULL, 0},
@@ -301,9 +150,9 @@ static int add_location(struct request *r, struct kr_bytes location, struct kr_h
     return rc;
 }
 
-static int copy_response(struct request *r, const struct kr_head *from, struct kr_head *to)
+static int copy_response(struct agent_request *r, const struct kr_head *from, struct kr_head *to)
 {
-    unsigned flags = header_flags(r);
+    unsigned flags = agent_request_flags(r);
     int rc = 0;
 
     to->status = r->upgrade && from->status == 101 ? 200 : from->status;
@@ -324,7 +173,7 @@ static int copy_response(struct request *r, const struct kr_head *from, struct k
 }
 
 /* 401 means our own credential: a client that got it would ask its user to log in. */
-static int credential_refused(struct request *r)
+static int credential_refused(struct agent_request *r)
 {
     r->retry = !r->fw.up_taken && r->attempts < ATTEMPTS_MAX &&
                agent_apiserver_token_refused(r->c->api, r->token_generation);
@@ -334,7 +183,7 @@ static int credential_refused(struct request *r)
 
 static int on_response(struct kr_forward *fw, struct kr_head *to)
 {
-    struct request *r = of_forward(fw);
+    struct agent_request *r = of_forward(fw);
     const struct kr_head *from = &fw->out->head;
     int rc;
 
@@ -362,7 +211,7 @@ static int on_response(struct kr_forward *fw, struct kr_head *to)
 /* A stream may live for hours: it keeps only what its end needs. */
 static void on_begun(struct kr_forward *fw)
 {
-    struct request *r = of_forward(fw);
+    struct agent_request *r = of_forward(fw);
 
     if (!r->info.long_running)
         return;
@@ -377,7 +226,7 @@ static void on_response_body(struct kr_forward *fw, struct kr_bytes in)
     kr_watch_lines_feed(&of_forward(fw)->lines, in);
 }
 
-static void after_begun(struct request *r, int rc)
+static void after_begun(struct agent_request *r, int rc)
 {
     if (r->fw.raw && rc != KR_ENOMEM) { /* the protocol on top has its own end */
         kr_forward_finish_at(&r->fw, UINT64_MAX);
@@ -396,7 +245,7 @@ static void after_begun(struct request *r, int rc)
 
 static void on_failed(struct kr_forward *fw, int rc)
 {
-    struct request *r = of_forward(fw);
+    struct agent_request *r = of_forward(fw);
     bool undelivered = rc == KR_EREFUSED || (rc == KR_ECONNLOST && !fw->out_was_sent);
 
     if (fw->response_begun) {
@@ -410,6 +259,8 @@ static void on_failed(struct kr_forward *fw, int rc)
                r->verdict == KR_CASE_REDIRECT ? KR_LIT("it leads away from the API server")
                                               : KR_LIT("unexpected status"),
                false);
+    } else if (rc == KR_ETOOBIG && fw->up_max != 0 && fw->up_bytes > fw->up_max) {
+        refuse(r, KR_CASE_BODY_TOO_LARGE, KR_LIT("4 MiB"), true);
     } else if (undelivered) {
         refuse(r, KR_CASE_API_UNREACHABLE, (struct kr_bytes){NULL, 0}, true);
     } else if (rc == KR_ECONNLOST || rc == KR_ERESET) {
@@ -423,7 +274,7 @@ static void on_failed(struct kr_forward *fw, int rc)
 
 static void on_finished(struct kr_forward *fw, int client_rc)
 {
-    struct request *r = of_forward(fw);
+    struct agent_request *r = of_forward(fw);
 
     KR_LOG_AT(r->c->log, KR_LOG_DEBUG, "request-done",
               KR_S("hub", client_rc == 0 ? "served" : kr_err_text(client_rc)),
@@ -431,8 +282,57 @@ static void on_finished(struct kr_forward *fw, int client_rc)
     end(r);
 }
 
+/* ---- a write from the fleet view ---- */
+
+static int rebase_identity(void *user, struct kr_head *to)
+{
+    return agent_request_identity(user, to);
+}
+
+static void rebase_ready(void *user, struct kr_bytes body)
+{
+    struct agent_request *r = user;
+
+    r->rebased = true;
+    if (kr_forward_put_body(&r->fw, body) != 0)
+        refuse(r, KR_CASE_INTERNAL, kr_bytes_str(kr_err_text(KR_ENOMEM)), true);
+    else
+        go(r);
+}
+
+static void rebase_refused(void *user, enum kr_case which, struct kr_bytes detail)
+{
+    refuse(user, which, detail, true);
+}
+
+/* What the API server says to the read is its answer to the write. */
+static void rebase_answered(void *user, const struct kr_head *head, struct kr_bytes body)
+{
+    struct agent_request *r = user;
+
+    r->code = head->status;
+    kr_reply(kr_forward_release(&r->fw), head, body);
+    end(r);
+}
+
+static const struct agent_rebase_ops rebase_ops = {rebase_identity, rebase_ready, rebase_refused,
+                                                   rebase_answered};
+
+static void on_gathered(struct kr_forward *fw)
+{
+    struct agent_request *r = of_forward(fw);
+    struct kr_buf body = {.max = REBASE_MAX};
+    int rc = kr_forward_take_body(fw, &body);
+
+    if (rc == 0)
+        rc = agent_rebase_start(&r->rebase, r->c, &r->who.rebase, &r->info, &body, &rebase_ops, r);
+    kr_buf_deinit(&body);
+    if (rc != 0)
+        refuse(r, KR_CASE_INTERNAL, kr_bytes_str(kr_err_text(rc)), true);
+}
+
 static const struct kr_forward_ops forward_ops = {
-    on_response, on_response_body, on_failed, on_finished, on_begun,
+    on_response, on_response_body, on_failed, on_finished, on_begun, on_gathered,
 };
 
 /* An Upgrade value: it is written into an HTTP/1.1 head. */
@@ -445,7 +345,7 @@ static bool is_token(struct kr_bytes b)
     return b.n != 0 && !kr_bytes_eq_fold(b, KR_LIT("h2c"));
 }
 
-static bool method_allowed(const struct request *r, struct kr_bytes m)
+static bool method_allowed(const struct agent_request *r, struct kr_bytes m)
 {
     static const char *const allowed[] = {"GET", "POST", "HEAD", "PUT", "PATCH", "DELETE"};
     size_t n = r->upgrade ? 2 : sizeof allowed / sizeof allowed[0];
@@ -467,7 +367,7 @@ static bool is_repeated(const struct kr_head *h, const struct kr_field *f)
 }
 
 /* Who asks and for what; the hub has checked all of it, and may have been taken over since. */
-static int read_request(struct request *r, struct kr_note *why)
+static int read_request(struct agent_request *r, struct kr_note *why)
 {
     const struct kr_head *h = &r->fw.in->head;
     const struct kr_field *f = kr_head_find(h, KR_LIT(KR_REQUEST_HEADER));
@@ -486,13 +386,16 @@ static int read_request(struct request *r, struct kr_note *why)
     rc = kr_request_info_parse(&r->info, method, h->path, &r->arena, why);
     if (rc == 0 && !method_allowed(r, method))
         rc = kr_note_set(why, KR_EPROTO, "a method that no hub relays");
+    if (rc == 0 && r->who.rebase.subscription != 0 &&
+        (r->upgrade || !r->info.is_resource || r->info.name.n == 0))
+        rc = kr_note_set(why, KR_EPROTO, "a rebase of what is no object");
     r->is_watch = rc == 0 && !r->upgrade && kr_request_is_watch(&r->info);
     return rc;
 }
 
 void agent_request_start(struct agent_core *c, struct kr_exchange *ex)
 {
-    struct request *r =
+    struct agent_request *r =
         c->requests < (size_t)c->options->max_requests ? calloc(1, sizeof *r) : NULL;
     struct kr_case_facts facts = {.detail = KR_LIT("the agent has too many requests"), .busy_s = 1};
     struct kr_note why = {""};
@@ -519,5 +422,10 @@ void agent_request_start(struct agent_core *c, struct kr_exchange *ex)
         kr_timer_start(c->sched, &r->deadline, UPGRADE_MS);
     else if (r->who.deadline_ms != 0)
         kr_timer_start(c->sched, &r->deadline, (int64_t)r->who.deadline_ms + SLACK_MS);
-    go(r);
+    if (r->who.rebase.subscription == 0) {
+        go(r);
+        return;
+    }
+    r->fw.up_max = REBASE_MAX;
+    kr_forward_gather(&r->fw);
 }
