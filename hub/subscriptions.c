@@ -137,6 +137,36 @@ static void want_always(struct hub_subscriptions *s, const struct hub_profile *p
     }
 }
 
+static bool is_named(const struct hub_profile *p, const struct hub_type *t)
+{
+    for (size_t i = 0; i < p->resources.n; i++) {
+        struct kr_bytes text = kr_bytes_str(p->resources.v[i]);
+        size_t dot = kr_bytes_find(text, '.');
+
+        if (kr_bytes_eq(kr_bytes_of(text.p, dot), t->resource) &&
+            kr_bytes_eq(kr_bytes_skip(text, dot < text.n ? dot + 1 : dot), t->group))
+            return true;
+    }
+    return false;
+}
+
+/* No catalog names it any more: perhaps discovery is half broken. What is held of it stays until
+ * its agents have said on their calls that it is gone. */
+static bool is_kept(struct hub_subscriptions *s, const struct hub_wanted *wanted)
+{
+    const struct hub_type *t = wanted->type;
+    const struct hub_profile *p;
+
+    if (!wanted->was_always || t->objects == 0 ||
+        hub_catalogs_find(s->w->catalogs, t->group, t->version, t->resource) != NULL)
+        return false;
+    for (size_t i = 0; (p = hub_fleet_profile_at(s->config, i)) != NULL; i++) {
+        if (p->always && is_named(p, t))
+            return true;
+    }
+    return false;
+}
+
 /* What the profiles want in any case, once the catalogs or the profiles are others. */
 static void look_up_always(struct hub_subscriptions *s)
 {
@@ -151,11 +181,18 @@ static void look_up_always(struct hub_subscriptions *s)
     {
         struct hub_wanted *wanted = KR_CONTAINER_OF(node, struct hub_wanted, link);
 
+        wanted->was_always = wanted->always;
         wanted->always = false;
     }
     for (size_t i = 0; (p = hub_fleet_profile_at(s->config, i)) != NULL; i++) {
         if (p->always)
             want_always(s, p);
+    }
+    KR_LIST_FOREACH(node, &s->wanted)
+    {
+        struct hub_wanted *wanted = KR_CONTAINER_OF(node, struct hub_wanted, link);
+
+        wanted->always = wanted->always || is_kept(s, wanted);
     }
 }
 

@@ -50,6 +50,7 @@ struct hub_wanted {
     struct kr_list ready;   /* hub_want.link: told */
     struct kr_timer linger; /* nobody wants it any more */
     bool always;            /* a profile does */
+    bool was_always;        /* before the profiles were looked through */
     bool changed;           /* its subscriptions must be looked at */
 };
 
