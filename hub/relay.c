@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "hub/fleet_write.h"
 #include "kube/headers.h"
 #include "wire/request_header.h"
 
@@ -87,9 +88,11 @@ static int add_allowed(struct hub_request *r, struct kr_head *to)
         /* The length of nothing: an upgrade has no body, and what follows is no content. */
         if (r->upgrade.n != 0 && kr_bytes_is(f->name, "content-length"))
             continue;
+        if (hub_write_drops(r, f->name))
+            continue;
         rc = add_field(to, f);
     }
-    return rc;
+    return rc == 0 ? hub_write_add_fields(r, to) : rc;
 }
 
 /* The client's own identity, from its certificate. */
@@ -129,6 +132,8 @@ static int add_identity(struct hub_request *r, struct kr_head *to)
     struct kr_buf text = {.max = KR_REQUEST_HEADER_MAX};
     int rc = 0;
 
+    if (r->write != NULL)
+        req.rebase = r->write->rebase;
     memcpy(req.request_id, r->id, sizeof req.request_id);
     if (r->as.asked)
         fill_as(&r->as, &req);
@@ -160,6 +165,8 @@ static int build_head(struct hub_request *r, struct kr_head *to)
     int rc;
 
     to->method = r->upgrade.n != 0 ? KR_LIT("CONNECT") : r->fw.in->head.method;
+    if (r->write != NULL && r->write->as_patch)
+        to->method = KR_LIT("PATCH");
     to->protocol = protocol_of(r->upgrade);
     to->scheme = KR_LIT("https");
     to->authority = KR_LIT("kubernetes");
@@ -298,6 +305,10 @@ static void on_deadline(struct kr_timer *t)
             end_watch(r);
         else
             check_progress(r);
+        return;
+    }
+    if (r->fw.gathering) {
+        hub_request_refuse(r, KR_CASE_BODY_STALLED, kr_bytes_of(NULL, 0));
         return;
     }
     snprintf(detail, sizeof detail, "%llds",
@@ -477,8 +488,13 @@ static void on_finished(struct kr_forward *fw, int client_rc)
     hub_request_end(r);
 }
 
+static void on_gathered(struct kr_forward *fw)
+{
+    hub_write_gathered(of_forward(fw));
+}
+
 static const struct kr_forward_ops forward_ops = {
-    on_response, on_response_body, on_failed, on_finished, on_begun,
+    on_response, on_response_body, on_failed, on_finished, on_begun, on_gathered,
 };
 
 void hub_relay_init(struct hub_request *r)

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "hub/counters.h"
+#include "hub/fleet_write.h"
 #include "hub/relay.h"
 
 /* A version 4 UUID (RFC 9562): kube-apiserver adopts it as the audit id. */
@@ -96,6 +97,7 @@ void hub_request_end(struct hub_request *r)
     kr_timer_stop(w->sched, &r->hold);
     kr_list_remove(&r->waiter.link);
     kr_list_remove(&r->link);
+    hub_write_end(r);
     kr_forward_deinit(&r->fw);
     kr_arena_deinit(&r->arena);
     free(r);

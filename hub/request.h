@@ -17,6 +17,8 @@
 
 #define HUB_BODY_MAX_TEXT "3211264"
 
+struct hub_write;
+
 struct hub_request {
     struct kr_forward fw;
     struct hub_worker *w;
@@ -44,6 +46,7 @@ struct hub_request {
     struct hub_impersonation as; /* whom the client acts as; as.user.n is 0: itself */
     struct kr_bytes upgrade;     /* the token that the client asks to upgrade to; empty: none */
     bool long_running;
+    struct hub_write *write; /* fleet_write.c's; NULL: an ordinary request */
 };
 
 /* Takes the exchange over; within on_request. */
