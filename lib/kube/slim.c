@@ -197,8 +197,10 @@ static inline const uint8_t *pass(struct slim *s, struct item *item)
 
         kr_cursor_next(&s->cursor); /* the bracket itself */
         close = kr_cursor_close(&s->cursor);
+        if (close == NULL)
+            return NULL;
         item->behind = close + 1;
-        return close != NULL ? follow(s, item->behind) : NULL;
+        return follow(s, item->behind);
     }
     mark = kr_cursor_next(&s->cursor);
     if (mark == NULL || (*mark != ',' && *mark != s->levels[s->depth].close))
