@@ -13,6 +13,7 @@
 
 #define PATH_MAX_BYTES (32u * 1024)
 #define SILENCE_MS 30000
+#define METADATA "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
 
 struct agent_rebase {
     struct agent_core *c;
@@ -136,15 +137,15 @@ static void send_on(struct agent_rebase *rb, struct kr_bytes version)
 
 static void judge(struct agent_rebase *rb)
 {
-    const struct kr_profile *profile;
+    struct agent_sync_view view;
     struct kr_bytes version;
     int rc;
 
-    if (!agent_sync_find(rb->c, rb->rebase->subscription, &profile)) {
+    if (!agent_sync_find(rb->c, rb->rebase->subscription, &view)) {
         refuse(rb, KR_CASE_NOT_IN_STEP, "");
         return;
     }
-    rc = compare(rb, profile, &version);
+    rc = compare(rb, view.profile, &version);
     if (rc == 1)
         send_on(rb, version);
     else if (rc == 0)
@@ -227,17 +228,19 @@ static void on_start(struct kr_task *t)
         .accept = "application/json",
         .silence_ms = SILENCE_MS,
     };
-    const struct kr_profile *profile;
+    struct agent_sync_view view;
     int rc = check_identity(rb);
 
     if (rc == KR_EDENIED) {
         refuse(rb, KR_CASE_AGENT_DENIED, "identities of the system are not impersonated");
         return;
     }
-    if (!agent_sync_find(rb->c, rb->rebase->subscription, &profile)) {
+    if (!agent_sync_find(rb->c, rb->rebase->subscription, &view)) {
         refuse(rb, KR_CASE_NOT_IN_STEP, "");
         return;
     }
+    if (view.metadata_only) /* as the call itself asks: members may come in another order */
+        rq.accept = METADATA;
     if (rc == 0)
         rc = agent_get_start(&rb->get, &rq);
     if (rc != 0)

@@ -52,6 +52,7 @@ static int send_item(struct agent_sync_call *s, const struct agent_item *item)
     bool had = kr_sync_table_get(t, item->key, &before);
     int rc = agent_pack_upsert(&s->all->pack, item, s->packs, &change);
 
+    change.lossy = change.lossy || s->metadata_only; /* the rest was not even asked for */
     if (rc == 0)
         rc = kr_sync_table_put(t, item->key, item->hash);
     if (rc != 0)

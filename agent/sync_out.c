@@ -228,7 +228,7 @@ void agent_sync_metrics(struct agent_sync_call *s)
     s->m_skipped = kr_metrics_get(m, AGENT_SYNC_SKIPPED, name);
 }
 
-bool agent_sync_find(struct agent_core *c, uint64_t number, const struct kr_profile **profile)
+bool agent_sync_find(struct agent_core *c, uint64_t number, struct agent_sync_view *out)
 {
     size_t found = 0;
 
@@ -240,7 +240,7 @@ bool agent_sync_find(struct agent_core *c, uint64_t number, const struct kr_prof
 
         if (s->kept == NULL || s->number != number)
             continue;
-        *profile = s->profile;
+        *out = (struct agent_sync_view){s->profile, s->metadata_only};
         found++;
     }
     return found == 1;

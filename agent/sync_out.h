@@ -22,8 +22,14 @@ void agent_sync_destroy(struct agent_core *c);
  * certificate has it; lent. */
 void agent_sync_accept(struct agent_core *c, struct kr_exchange *ex, const char *replica);
 
-/* The profile of the open Sync call with that number (Subscription.id), valid until the loop turns.
- * False: there is none, or more than one (two hubs that chose the same number). */
-bool agent_sync_find(struct agent_core *c, uint64_t number, const struct kr_profile **profile);
+/* How an open Sync call reads its objects. */
+struct agent_sync_view {
+    const struct kr_profile *profile; /* valid until the loop turns */
+    bool metadata_only;               /* it asks for PartialObjectMetadata */
+};
+
+/* Of the open call with that number (Subscription.id). False: there is none, or more than one (two
+ * hubs that chose the same number). */
+bool agent_sync_find(struct agent_core *c, uint64_t number, struct agent_sync_view *out);
 
 #endif

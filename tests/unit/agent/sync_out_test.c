@@ -452,7 +452,7 @@ static void test_two_hubs_are_served_for_themselves(void **state)
     static struct hub other;
     static struct hub_call k;
     const struct pod both[] = {a1, b1};
-    const struct kr_profile *profile;
+    struct agent_sync_view view;
 
     (void)state;
     synced(x);
@@ -464,11 +464,11 @@ static void test_two_hubs_are_served_for_themselves(void **state)
     fake_pump(&k.wire, 4096);
     assert_int_equal(k.upserts, 2);
     assert_int_equal(x->k.upserts, 2);
-    assert_false(agent_sync_find(&x->w.c, 7, &profile)); /* both chose the same number */
+    assert_false(agent_sync_find(&x->w.c, 7, &view)); /* both chose the same number */
     hub_call_cut(&k);
     run(x, 0);
-    assert_true(agent_sync_find(&x->w.c, 7, &profile));
-    assert_false(agent_sync_find(&x->w.c, 8, &profile));
+    assert_true(agent_sync_find(&x->w.c, 7, &view));
+    assert_false(agent_sync_find(&x->w.c, 8, &view));
     hub_deinit(&other);
     tear_down(x);
 }
