@@ -18,8 +18,9 @@
 static const uint32_t numbers[] = {NEWEST, 0};
 
 struct kr_dictionaries {
-    ZSTD_CDict *packing;   /* NULL: not made */
-    ZSTD_DDict *unpacking; /* NULL: not made */
+    void *memory;              /* of `packing` */
+    const ZSTD_CDict *packing; /* NULL: not made */
+    ZSTD_DDict *unpacking;     /* NULL: not made */
 };
 
 struct kr_packer {
@@ -32,7 +33,8 @@ struct kr_unpacker {
     const ZSTD_DDict *dict;
 };
 
-static ZSTD_CDict *make_packing(void)
+/* In memory of our own: ZSTD_createCDict_advanced of version 1.5.4 crashes when there is none. */
+static void make_packing(struct kr_dictionaries *d)
 {
     /* Larger tables find hardly more: tests/perf/pack_bench.c. */
     const ZSTD_compressionParameters params = {.windowLog = WINDOW_LOG,
@@ -42,9 +44,12 @@ static ZSTD_CDict *make_packing(void)
                                                .minMatch = 6,
                                                .targetLength = 0,
                                                .strategy = ZSTD_dfast};
+    size_t n = ZSTD_estimateCDictSize_advanced(kr_dictionary_1_size, params, ZSTD_dlm_byRef);
 
-    return ZSTD_createCDict_advanced(kr_dictionary_1, kr_dictionary_1_size, ZSTD_dlm_byRef,
-                                     ZSTD_dct_fullDict, params, ZSTD_defaultCMem);
+    d->memory = calloc(1, n);
+    if (d->memory != NULL)
+        d->packing = ZSTD_initStaticCDict(d->memory, n, kr_dictionary_1, kr_dictionary_1_size,
+                                          ZSTD_dlm_byRef, ZSTD_dct_fullDict, params);
 }
 
 struct kr_dictionaries *kr_dictionaries_create(bool packing, bool unpacking)
@@ -54,7 +59,7 @@ struct kr_dictionaries *kr_dictionaries_create(bool packing, bool unpacking)
     if (d == NULL)
         return NULL;
     if (packing)
-        d->packing = make_packing();
+        make_packing(d);
     if (unpacking)
         d->unpacking = ZSTD_createDDict_byReference(kr_dictionary_1, kr_dictionary_1_size);
     if ((packing && d->packing == NULL) || (unpacking && d->unpacking == NULL)) {
@@ -68,7 +73,7 @@ void kr_dictionaries_destroy(struct kr_dictionaries *d)
 {
     if (d == NULL)
         return;
-    ZSTD_freeCDict(d->packing);
+    free(d->memory);
     ZSTD_freeDDict(d->unpacking);
     free(d);
 }

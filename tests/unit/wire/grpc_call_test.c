@@ -22,6 +22,9 @@ struct side { /* one user of a stream, who notes what came */
     char text[128];
     int answer;         /* on_message returns this */
     bool abort_at_once; /* on_message aborts */
+    int rooms;
+    bool refill;        /* on_room sends one more, once */
+    bool abort_in_room; /* on_room aborts */
     bool echo;
 };
 
@@ -67,10 +70,24 @@ static void on_end(void *user, int status, struct kr_bytes message)
     kr_grpc_deinit(&x->s); /* allowed in there */
 }
 
+static void on_room(void *user)
+{
+    struct side *x = user;
+
+    assert_int_equal(x->ends, 0);
+    x->rooms++;
+    if (x->refill)
+        assert_int_equal(kr_grpc_send(&x->s, KR_LIT("\7")), 0);
+    x->refill = false;
+    if (x->abort_in_room)
+        kr_grpc_deinit(&x->s);
+}
+
 static const struct kr_grpc_user user_ops = {
     .on_message = on_message,
     .on_peer_done = on_peer_done,
     .on_end = on_end,
+    .on_room = on_room,
 };
 
 static void on_request(struct fake_wire *wire)
@@ -418,6 +435,57 @@ static void test_call_when_paused_then_credit_waits_for_the_release(void **state
     stop(&w);
 }
 
+static void test_send_when_bytes_went_out_then_told_of_room(void **state)
+{
+    uint8_t message[900] = {0};
+    struct world w;
+
+    (void)state;
+    start(&w);
+    fake_pump(&w.wire, 100);
+    w.server.rooms = w.client.rooms = 0;
+    assert_int_equal(kr_grpc_send(&w.server.s, kr_bytes_of(message, 900)), 0);
+    assert_int_equal(kr_grpc_send(&w.server.s, kr_bytes_of(message, 900)), 0);
+    assert_int_equal(kr_grpc_send(&w.server.s, kr_bytes_of(message, 900)), KR_EFULL);
+    assert_int_equal(w.server.rooms, 0); /* never from within a call */
+    for (size_t waiting = 2 * 905; waiting >= limits.queue / 2; waiting -= 100) {
+        assert_int_equal(w.server.rooms, 0);
+        while (kr_grpc_waiting(&w.server.s) == waiting)
+            fake_step(&w.wire, &w.wire.server, 100);
+    }
+    assert_int_equal(w.server.rooms, 1);
+    /* More may be sent from in there; it arrives behind the rest. */
+    w.server.refill = true;
+    fake_pump(&w.wire, 100);
+    assert_int_equal(w.client.messages, 3);
+    assert_int_equal(w.client.last, 7);
+    assert_int_equal(w.client.rooms, 0);
+    /* What ends needs no more. */
+    w.server.rooms = 0;
+    assert_int_equal(kr_grpc_send(&w.server.s, KR_LIT("last")), 0);
+    assert_int_equal(kr_grpc_finish(&w.server.s, KR_GRPC_OK, KR_LIT("")), 0);
+    fake_pump(&w.wire, 100);
+    assert_int_equal(w.server.rooms, 0);
+    assert_int_equal(w.client.ends, 1);
+    stop(&w);
+}
+
+static void test_stream_when_aborted_as_it_is_told_of_room_then_over(void **state)
+{
+    struct world w;
+
+    (void)state;
+    start(&w);
+    fake_pump(&w.wire, 100);
+    assert_int_equal(kr_grpc_send(&w.server.s, KR_LIT("first")), 0);
+    w.server.abort_in_room = true;
+    fake_pump(&w.wire, 100);
+    assert_false(kr_grpc_is_open(&w.server.s));
+    assert_int_equal(w.server.ends, 0);
+    assert_int_equal(w.client.ends, 1);
+    stop(&w);
+}
+
 static void test_message_text_when_odd_then_round_trip_and_lenient(void **state)
 {
     struct kr_buf enc;
@@ -461,6 +529,8 @@ int main(void)
         cmocka_unit_test(test_open_when_connection_takes_nothing_then_unavailable),
         cmocka_unit_test(test_status_when_http_or_reset_then_by_the_tables),
         cmocka_unit_test(test_call_when_paused_then_credit_waits_for_the_release),
+        cmocka_unit_test(test_send_when_bytes_went_out_then_told_of_room),
+        cmocka_unit_test(test_stream_when_aborted_as_it_is_told_of_room_then_over),
         cmocka_unit_test(test_message_text_when_odd_then_round_trip_and_lenient),
     };
 
