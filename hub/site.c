@@ -10,7 +10,7 @@
 
 #define BASE_MS 1000
 #define CAP_MS 60000
-#define SETTLE_MS 1000 /* a catalog is taken once in so long */
+#define SETTLE_MS 1000 /* behind a catalog, until the agent may send another window */
 #define CATALOG_MESSAGE_MAX (2u << 20)
 #define QUEUE_MAX 4096
 

@@ -36,7 +36,7 @@ struct hub_site {
     struct kr_grpc_stream catalog;
     struct kr_backoff backoff;
     struct kr_timer retry;  /* of the Catalog call */
-    struct kr_timer settle; /* until the next catalog is taken */
+    struct kr_timer settle; /* until more catalogs may come */
     bool mute;              /* there is no catalog to wait for */
 };
 
