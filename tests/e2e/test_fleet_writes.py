@@ -2,28 +2,79 @@
 """Writes to /clusters/NAME whose objects were read from /clusters/*: versions are exchanged, what
 the fleet view adds stays behind, and what a profile left out is not lost."""
 
+import itertools
 import json
 import threading
 
 import pytest
 
 import kubectl
+from backends import binding, write_yaml
 from clock import wait_until
-from fleet import INJECTED, Fleet, bare, cluster_of
+from cluster_site import Site
+from fleet import ALL, INJECTED, JSON, Fleet, bare, cluster_of
 
 DEFAULT = "/api/v1/namespaces/default/pods"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+WIDGETS = "/apis/example.test/v1/namespaces/default/widgets"
 IMAGES = {"name": "images", "resources": ["deployments.apps"],
           "keep": ["spec.replicas", "spec.template.spec.containers[*].name",
                    "spec.template.spec.containers[*].image"]}
-NAMES = {"name": "names", "resources": ["configmaps"], "metadataOnly": True}
+NAMES = {"name": "names", "resources": ["configmaps", "widgets.example.test"],
+         "metadataOnly": True}
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+CRD = {"metadata": {"name": "widgets.example.test"},
+       "spec": {"group": "example.test", "scope": "Namespaced",
+                "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+                "versions": [{"name": "v1", "served": True, "storage": True, "schema": {
+                    "openAPIV3Schema": {"type": "object",
+                                        "x-kubernetes-preserve-unknown-fields": True}}}]}}
+numbers = itertools.count(1)
+
+
+class OneFleet(Fleet):
+    """One cluster: the API server that this run is about."""
+
+    def __init__(self, world, backend, profiles):
+        self.world, self.backend, self.names = world, backend, ["c1"]
+        self.folder, self._users = world.folder, {}
+        self.file = write_yaml(world.folder / "fleet.yaml",
+                               {"readers": [ALL], "profiles": profiles})
+        self.clusters, self._direct = {"c1": self}, None
+        if backend.is_real:
+            self._prepare()
+        world.start_hub(fleetFile=self.file)
+        self.site = Site(world, backend, "c1", world.folder / "c1")
+
+    def _prepare(self):
+        """A real API server lets nobody read without a word, and has no custom resource yet."""
+        rule = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
+        name = "kuberelay-fleet-writes"
+        self.ask("POST", f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": [rule]})
+        self.ask("POST", f"{RBAC}/clusterrolebindings",
+                 binding(name, name, "User", "kuberelay-agent"))
+        self.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                 {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                  **CRD})
+        with self.backend.as_root() as client:
+            wait_until(lambda: client.get(WIDGETS).status == 200, 30, "the custom resource")
+
+    def ask(self, method, path, obj=None):
+        """Straight at the API server."""
+        if self._direct is None or self._direct.lost or self._direct.goaway:
+            server = self.backend
+            self._direct = server.as_root() if server.is_real else server.direct()
+        body = json.dumps(obj).encode() if obj is not None else None
+        answer = self._direct.request(method, path, [JSON] if body else [], body)
+        assert answer.status < 300, answer
+        return answer.json() if answer.body[:1] == b"{" else None
 
 
 @pytest.fixture(scope="module")
-def fleet(binaries, workdir):
+def fleet(backend, binaries, workdir):
     from world import World
     world = World(workdir / "writes-world", binaries)
-    made = Fleet(world, profiles=[IMAGES, NAMES])
+    made = OneFleet(world, backend, [IMAGES, NAMES])
     yield made
     world.close()
 
@@ -79,15 +130,15 @@ def deployment(name):
 
 
 @pytest.fixture
-def pod(fleet, request):
-    name = f"p{abs(hash(request.node.name)) % 10**8}"
+def pod(fleet):
+    name = f"written-{next(numbers)}"
     fleet.pod("c1", name, labels={"team": "x"})
     return Target(fleet, "c1", DEFAULT, name)
 
 
 @pytest.fixture
-def deploy(fleet, request):
-    name = f"d{abs(hash(request.node.name)) % 10**8}"
+def deploy(fleet):
+    name = f"written-{next(numbers)}"
     fleet.clusters["c1"].ask("POST", DEPLOYMENTS, deployment(name))
     return Target(fleet, "c1", DEPLOYMENTS, name)
 
@@ -342,6 +393,23 @@ def test_metadata_can_be_written_where_nothing_else_was_served(fleet):
     obj["data"] = {"k": "w"}
     assert target.write("PUT", obj).status == 422
     assert target.live()["data"] == {"k": "v"}
+
+
+@pytest.mark.real
+def test_custom_resources_are_written_as_well(fleet):
+    target = Target(fleet, "c1", WIDGETS, "w")
+    fleet.ask("POST", WIDGETS, {"apiVersion": "example.test/v1", "kind": "Widget",
+                                "metadata": {"name": "w", "labels": {"z": "1", "a": "2"}},
+                                "spec": {"z": 1, "a": [1.5, 10**18]}})
+    obj = target.seen()
+    assert "spec" not in obj
+    obj["metadata"]["annotations"]["mine"] = "1"
+    answer = target.write("PUT", obj)
+    assert answer.status == 200, answer
+    live = target.live()
+    assert live["spec"] == {"z": 1, "a": [1.5, 10**18]} and no_trace(live)
+    assert live["metadata"]["annotations"] == {"mine": "1"}
+    assert target.write("PUT", obj).status == 409
 
 
 # -- the tools that people use
