@@ -14,7 +14,7 @@
 #include "agent/counters.h"
 #include "base/err.h"
 
-enum { TURNS_MAX = 256 };
+enum { TURNS_MAX = 4096 };
 
 struct turn { /* one request of the agent */
     struct kr_exchange ex;

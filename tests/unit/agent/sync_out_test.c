@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "../wire/fake_exchange.h"
 #include "agent/catalog.h"
 #include "api_double.h"
 #include "hub_double.h"
