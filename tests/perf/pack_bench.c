@@ -339,7 +339,7 @@ static void options(struct bench *b, int argc, char **argv)
     while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
         demand(c == 'r' || c == 'n', "usage: perf_pack_bench [--rounds N] [--objects N]");
         if (c == 'r')
-            b->rounds = atoi(optarg);
+            b->rounds = (int)strtol(optarg, NULL, 10);
         else
             b->objects = strtoul(optarg, NULL, 10);
     }
