@@ -58,18 +58,9 @@ size_t kr_upsert_size(const struct kr_upsert *u)
     return kr_proto_element_size(UPSERTS, inner_size(u));
 }
 
-static bool has_controls(struct kr_bytes b)
-{
-    for (size_t i = 0; i < b.n; i++) {
-        if (b.p[i] < 0x20 || b.p[i] == 0x7F)
-            return true;
-    }
-    return false;
-}
-
 static bool is_word(struct kr_bytes b)
 {
-    return b.n <= KR_SYNC_TEXT_MAX && !has_controls(b) && kr_bytes_is_utf8(b);
+    return b.n <= KR_SYNC_TEXT_MAX && kr_proto_is_word(b);
 }
 
 /* What both ends ask of an upsert. */

@@ -19,14 +19,44 @@ int kr_proto_text(const struct kr_proto_field *f, size_t max, struct kr_bytes *o
     return 0;
 }
 
+/* Nothing but printable ASCII, as nearly all names are: eight bytes at a time. */
+static bool is_printable(struct kr_bytes b)
+{
+    const uint64_t ones = 0x0101010101010101u;
+    size_t i = 0;
+
+    for (; i + 8 <= b.n; i += 8) {
+        uint64_t w;
+
+        memcpy(&w, b.p + i, 8);
+        /* The high bit of some byte is set: it is 0x80 or more, below 0x20, or 0x7F. */
+        if (((w | (w - 0x20 * ones) | (w + ones)) & 0x80 * ones) != 0)
+            return false;
+    }
+    for (; i < b.n; i++) {
+        if (b.p[i] < 0x20 || b.p[i] >= 0x7F)
+            return false;
+    }
+    return true;
+}
+
+bool kr_proto_is_word(struct kr_bytes b)
+{
+    if (is_printable(b))
+        return true;
+    for (size_t i = 0; i < b.n; i++) {
+        if (b.p[i] < 0x20 || b.p[i] == 0x7F)
+            return false;
+    }
+    return kr_bytes_is_utf8(b);
+}
+
 int kr_proto_word(const struct kr_proto_field *f, size_t max, struct kr_bytes *out,
                   const char *name, struct kr_note *why)
 {
-    for (size_t i = 0; i < f->bytes.n; i++) {
-        if (f->bytes.p[i] < 0x20 || f->bytes.p[i] == 0x7F)
-            return wrong(name, "word", why);
-    }
-    return f->bytes.n != 0 ? kr_proto_text(f, max, out, name, why) : wrong(name, "word", why);
+    if (f->type != KR_PROTO_BYTES || f->bytes.n == 0 || !kr_proto_is_word(f->bytes))
+        return wrong(name, "word", why);
+    return kr_proto_text(f, max, out, name, why);
 }
 
 int kr_proto_raw(const struct kr_proto_field *f, struct kr_bytes *out, const char *name,

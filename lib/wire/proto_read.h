@@ -20,6 +20,8 @@ int kr_proto_word(const struct kr_proto_field *f, size_t max, struct kr_bytes *o
                   const char *name, struct kr_note *why);
 int kr_proto_raw(const struct kr_proto_field *f, struct kr_bytes *out, const char *name,
                  struct kr_note *why);
+/* UTF-8 without any control byte; empty is fine. */
+bool kr_proto_is_word(struct kr_bytes b);
 /* As proto3 reads them: what is beyond 32 bits is cut off; any number but 0 is true. */
 int kr_proto_u32(const struct kr_proto_field *f, uint32_t *out, const char *name,
                  struct kr_note *why);
