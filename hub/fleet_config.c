@@ -4,32 +4,55 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "certs/store_file.h"
 
 #define ARENA_MAX (64u << 20)
 #define DEFAULT_PRIORITY 100
 
-int hub_fleet_config_load(struct hub_fleet_config **out, const char *file, struct kr_note *why)
+static struct hub_fleet_config *create(void)
 {
     struct hub_fleet_config *f = calloc(1, sizeof *f);
-    int rc = 0;
 
-    *out = NULL;
     if (f == NULL)
-        return kr_note_set(why, KR_ENOMEM, "out of memory");
+        return NULL;
     f->refs = 1;
     f->on_demand = true;
     f->fallback.name = "default";
     f->fallback.priority = DEFAULT_PRIORITY;
     kr_arena_init(&f->arena, 4096, ARENA_MAX);
     kr_map_init(&f->labels, HUB_FLEET_CLUSTERS_MAX);
-    if (file != NULL)
-        rc = hub_fleet_file_read(f, file, why);
-    if (rc != 0) {
+    return f;
+}
+
+int hub_fleet_config_parse(struct hub_fleet_config **out, const char *name, struct kr_bytes text,
+                           struct kr_note *why)
+{
+    struct hub_fleet_config *f = create();
+    int rc;
+
+    *out = NULL;
+    if (f == NULL)
+        return kr_note_set(why, KR_ENOMEM, "out of memory");
+    rc = hub_fleet_file_parse(f, name, text, why);
+    if (rc != 0)
         hub_fleet_config_destroy(f);
-        return rc;
-    }
-    *out = f;
-    return 0;
+    else
+        *out = f;
+    return rc;
+}
+
+int hub_fleet_config_load(struct hub_fleet_config **out, const char *file, struct kr_note *why)
+{
+    struct kr_buf text = {.max = HUB_FLEET_FILE_MAX};
+    int rc = 0;
+
+    *out = NULL;
+    if (file != NULL)
+        rc = kr_file_read(&text, file, HUB_FLEET_FILE_MAX, why);
+    if (rc == 0)
+        rc = hub_fleet_config_parse(out, file, kr_buf_bytes(&text), why);
+    kr_buf_deinit(&text);
+    return rc;
 }
 
 void hub_fleet_config_destroy(struct hub_fleet_config *f)

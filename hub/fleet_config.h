@@ -46,6 +46,9 @@ struct hub_fleet_config;
 
 /* `file` NULL: an empty configuration (nobody reads). */
 int hub_fleet_config_load(struct hub_fleet_config **out, const char *file, struct kr_note *why);
+/* The same for text in memory; `name` stands for the file in notes. */
+int hub_fleet_config_parse(struct hub_fleet_config **out, const char *name, struct kr_bytes text,
+                           struct kr_note *why);
 void hub_fleet_config_destroy(struct hub_fleet_config *f);
 
 /* The profile for a type on a cluster; NULL: none of the file (see on_demand). */

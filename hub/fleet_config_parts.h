@@ -62,8 +62,11 @@ struct hub_fleet_config {
     bool on_demand;
 };
 
-/* Reads the file into `f`, which is empty. */
-int hub_fleet_file_read(struct hub_fleet_config *f, const char *file, struct kr_note *why);
+#define HUB_FLEET_FILE_MAX (4u << 20)
+
+/* Reads the text of a file into `f`, which is empty. */
+int hub_fleet_file_parse(struct hub_fleet_config *f, const char *name, struct kr_bytes text,
+                         struct kr_note *why);
 
 bool hub_names_have(const struct hub_names *names, struct kr_bytes name);
 /* Whether a list of resources means this one. `*` does not mean what must be named. */

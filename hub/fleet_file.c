@@ -9,11 +9,9 @@
 
 #include "base/err.h"
 #include "base/yaml.h"
-#include "certs/store_file.h"
 #include "kube/label_names.h"
 #include "kube/slim.h"
 
-#define FILE_SIZE_MAX (4u << 20)
 #define VALUE_MAX 4096
 
 struct loader {
@@ -554,22 +552,15 @@ static int read_document(struct loader *l)
     return rc;
 }
 
-int hub_fleet_file_read(struct hub_fleet_config *f, const char *file, struct kr_note *why)
+int hub_fleet_file_parse(struct hub_fleet_config *f, const char *name, struct kr_bytes text,
+                         struct kr_note *why)
 {
-    struct loader l = {.f = f, .file = file, .why = why};
-    struct kr_buf text;
-    int rc;
+    struct loader l = {.f = f, .file = name, .why = why};
+    int rc = kr_yaml_parse(text, &l.y, why);
 
-    kr_buf_init(&text, FILE_SIZE_MAX);
-    rc = kr_file_read(&text, file, FILE_SIZE_MAX, why);
-    if (rc == 0) {
-        rc = kr_yaml_parse(kr_buf_bytes(&text), &l.y, why);
-        if (rc != 0)
-            kr_note_wrap(why, rc, "%.80s", file);
-    }
-    if (rc == 0)
-        rc = read_document(&l);
+    if (rc != 0)
+        return kr_note_wrap(why, rc, "%.80s", name);
+    rc = read_document(&l);
     kr_yaml_destroy(l.y);
-    kr_buf_deinit(&text);
     return rc;
 }
