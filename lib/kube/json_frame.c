@@ -2,14 +2,13 @@
 #include "kube/json_frame.h"
 
 #include "kube/json_block.h"
-#include "kube/json_scan.h"
 
 /* Whether one of the brackets of a block goes too deep. */
 static bool goes_deep(uint64_t depth, uint64_t opens, uint64_t closes)
 {
     for (uint64_t all = opens | closes; all != 0; all &= all - 1) {
         depth += (opens & all & -all) != 0 ? 1 : (uint64_t)-1;
-        if (depth == 0 || depth > KR_SCAN_DEPTH_MAX)
+        if (depth == 0 || depth > KR_FRAME_DEPTH_MAX)
             return depth != 0; /* what lies behind the end of the value does not count */
     }
     return false;
@@ -24,7 +23,7 @@ KR_BLOCK_INLINE unsigned step(struct kr_frame *f, struct kr_block b, uint64_t pa
     uint64_t opened = (uint64_t)__builtin_popcountll(opens);
     uint64_t closed = (uint64_t)__builtin_popcountll(closes);
 
-    if (f->depth + opened > KR_SCAN_DEPTH_MAX && !f->deep)
+    if (f->depth + opened > KR_FRAME_DEPTH_MAX && !f->deep)
         f->deep = goes_deep(f->depth, opens, closes);
     if (closed >= f->depth) {
         unsigned end = kr_block_closing(f->depth, opens, closes);

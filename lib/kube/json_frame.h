@@ -8,6 +8,8 @@
 
 #include "base/bytes.h"
 
+#define KR_FRAME_DEPTH_MAX 2048 /* that of json_scan, which stands on this */
+
 /* Which instructions do the work; all give the same answer. */
 enum kr_frame_way {
     KR_FRAME_PLAIN, /* C alone */
@@ -26,7 +28,7 @@ struct kr_frame { /* embed it; read done and deep */
     enum kr_frame_way way;
     uint8_t first; /* of the value; 0: not seen yet */
     bool done;
-    bool deep; /* deeper than KR_SCAN_DEPTH_MAX somewhere */
+    bool deep; /* deeper than KR_FRAME_DEPTH_MAX somewhere */
 };
 
 void kr_frame_start(struct kr_frame *f, enum kr_frame_way way);

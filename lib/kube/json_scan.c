@@ -21,7 +21,7 @@ static bool take(struct kr_bytes *rest, uint8_t c)
     return true;
 }
 
-static bool open(struct kr_bytes value, uint8_t bracket, struct kr_scan *it)
+static bool enter(struct kr_bytes value, uint8_t bracket, struct kr_scan *it)
 {
     it->rest = value;
     skip_space(&it->rest);
@@ -33,12 +33,12 @@ static bool open(struct kr_bytes value, uint8_t bracket, struct kr_scan *it)
 
 bool kr_scan_object(struct kr_bytes value, struct kr_scan *it)
 {
-    return open(value, '{', it);
+    return enter(value, '{', it);
 }
 
 bool kr_scan_array(struct kr_bytes value, struct kr_scan *it)
 {
-    return open(value, '[', it);
+    return enter(value, '[', it);
 }
 
 /* Nothing comes any more. */

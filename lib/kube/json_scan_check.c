@@ -7,6 +7,8 @@
 #include "kube/json_block.h"
 #include "kube/json_frame.h"
 
+_Static_assert(KR_SCAN_DEPTH_MAX == KR_FRAME_DEPTH_MAX, "what is framed can be checked");
+
 struct check {
     const uint8_t *at; /* where it ended */
     const uint8_t *end;

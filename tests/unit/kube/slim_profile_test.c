@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
-#define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
+#define LAST_APPLIED "metadata.annotations[\"kubectl.kubernetes.io/last-applied-configuration\"]"
 
 /* One path, kept or dropped. */
 static struct kr_profile *make(const char *keep, const char *drop)
@@ -93,7 +93,7 @@ static void test_profile_when_paths_are_well_formed_then_made(void **state)
                                        "[\"a\"].b",
                                        "a-b.c_d/e",
                                        "caf\xc3\xa9.x",
-                                       "metadata.annotations[\"" LAST_APPLIED "\"]",
+                                       LAST_APPLIED,
                                        "metadata.annotations",
                                        "metadata.annotations[*]",
                                        "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p",

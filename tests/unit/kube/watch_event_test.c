@@ -11,7 +11,6 @@
 #include "base/err.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
-
 static int read_event(const char *line, struct kr_watch_event *e)
 {
     struct kr_note why = {.text = ""};
@@ -174,15 +173,6 @@ static void test_event_when_not_one_then_refused(void **state)
         "{\"type\":\"ADDED\",\"object\":{\"a\":01}}",
         "{\"type\":\"ADDED\",\"type\":\"ADDED\",\"object\":{}}",
         "{\"type\":\"ADDED\",\"object\":{},\"\\u006fbject\":{}}",
-        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/"
-        "v1\",\"rows\":"
-        "[{\"object\":{}},{\"object\":{}}]}}",
-        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/"
-        "v1\",\"rows\":"
-        "[[]]}}",
-        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/"
-        "v1\",\"rows\":"
-        "[{\"object\":1}]}}",
     };
     struct kr_watch_event e;
 
@@ -190,6 +180,28 @@ static void test_event_when_not_one_then_refused(void **state)
     for (size_t i = 0; i < COUNT(bad); i++) {
         if (read_event(bad[i], &e) != KR_EPROTO)
             fail_msg("accepted: %s", bad[i]);
+    }
+}
+
+static void test_event_when_a_table_has_not_one_row_then_refused(void **state)
+{
+    static const char *const rows[] = {"[{\"object\":{}},{\"object\":{}}]",
+                                       "[[]]",
+                                       "[{\"object\":1}]",
+                                       "{}",
+                                       "[]",
+                                       "null",
+                                       "[{}]"};
+    struct kr_watch_event e;
+    char line[300];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        snprintf(line, sizeof line,
+                 "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Table\",\"apiVersion\":"
+                 "\"meta.k8s.io/v1\",\"rows\":%s}}",
+                 rows[i]);
+        assert_int_equal(read_event(line, &e), KR_EPROTO);
     }
 }
 
@@ -367,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_event_when_a_bookmark_has_no_row_then_no_object),
         cmocka_unit_test(test_event_when_an_error_then_the_status),
         cmocka_unit_test(test_event_when_not_one_then_refused),
+        cmocka_unit_test(test_event_when_a_table_has_not_one_row_then_refused),
         cmocka_unit_test(test_f033_event_when_too_deep_then_too_big),
         cmocka_unit_test(test_lines_when_cut_in_two_anywhere_then_the_same),
         cmocka_unit_test(test_f034_lines_when_characters_are_split_then_whole),
