@@ -87,11 +87,11 @@ static void unchain(struct kr_sync_sender *s, const struct item *i)
         *at = i->next_in_chain;
 }
 
+/* It is in no list any more. */
 static void discard(struct kr_sync_sender *s, struct item *i)
 {
     if (is_change(i))
         unchain(s, i);
-    kr_list_remove(&i->link);
     s->held -= cost(i);
     free(i);
 }
@@ -202,9 +202,11 @@ static int put_mark(struct kr_sync_sender *s, enum kind kind, enum kr_sync_probl
     if (i == NULL)
         return KR_ENOMEM;
     i->problem = problem;
-    if (old != NULL)
-        discard(s, old);
     append(s, i);
+    if (old != NULL) {
+        kr_list_remove(&old->link);
+        discard(s, old);
+    }
     return 0;
 }
 
@@ -402,8 +404,10 @@ static int write_batch(const struct kr_sync_sender *s, const struct plan *p, uin
 
 static void drop(struct kr_sync_sender *s, size_t items)
 {
-    for (; items != 0; items--)
-        discard(s, of(s->items.next));
+    struct kr_list *link;
+
+    while (items-- != 0 && (link = kr_list_pop(&s->items)) != NULL)
+        discard(s, of(link));
 }
 
 int kr_sync_sender_next(struct kr_sync_sender *s, struct kr_buf *out)
