@@ -2,6 +2,7 @@
 #include "hub/options.h"
 
 #include "base/log.h"
+#include "hub/fleet_config.h"
 #include "hub/impersonation.h"
 
 #define AT(member) offsetof(struct hub_options, member)
@@ -225,11 +226,23 @@ static const struct kr_option table[] = {
      .text = "how long a type that was synced on demand stays after its last reader"},
 };
 
+/* So that --check-config finds its faults, too. */
+static int check_fleet_file(const char *file, struct kr_note *why)
+{
+    struct hub_fleet_config *f;
+    int rc = file != NULL ? hub_fleet_config_load(&f, file, why) : 0;
+
+    if (rc == 0 && file != NULL)
+        hub_fleet_config_destroy(f);
+    return rc;
+}
+
 static int check(const void *config, struct kr_note *why)
 {
     const struct hub_options *o = config;
+    int rc = hub_impersonation_check(&o->impersonation, why);
 
-    return hub_impersonation_check(&o->impersonation, why);
+    return rc != 0 ? rc : check_fleet_file(o->fleet_file, why);
 }
 
 const struct kr_program hub_program = {
