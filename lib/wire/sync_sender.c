@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/err.h"
 #include "base/list.h"
 
@@ -18,10 +19,10 @@ enum kind { /* in the order that parts have within a batch */
             PROBLEM,
 };
 
-struct item { /* a change or a mark that waits */
-    struct kr_list link;
+struct item {                   /* a change or a mark that waits */
     struct item *next_in_chain; /* changes only */
-    uint64_t key;               /* changes only */
+    struct kr_list link;
+    uint64_t key; /* changes only */
     enum kind kind;
     enum kr_sync_problem problem;
     uint32_t plain; /* upserts: size of the plain text */
@@ -55,7 +56,7 @@ struct kr_sync_sender *kr_sync_sender_create(size_t budget)
 
 static struct item *of(struct kr_list *link)
 {
-    return (struct item *)(void *)link; /* first member */
+    return KR_CONTAINER_OF(link, struct item, link);
 }
 
 static size_t cost(const struct item *i)
@@ -98,12 +99,10 @@ static void discard(struct kr_sync_sender *s, struct item *i)
 
 void kr_sync_sender_destroy(struct kr_sync_sender *s)
 {
-    struct kr_list *link;
-
     if (s == NULL)
         return;
-    while ((link = kr_list_pop(&s->items)) != NULL)
-        free(of(link));
+    KR_LIST_FOREACH_SAFE(link, &s->items)
+    free(of(link));
     free(s);
 }
 
@@ -382,12 +381,12 @@ static int write_batch(const struct kr_sync_sender *s, const struct plan *p, uin
                        struct kr_buf *out)
 {
     struct kr_sync_batch m = {.skipped = 0};
-    const struct kr_list *link = s->items.next;
+    struct kr_list *link = s->items.next;
     bool head = true; /* columns and wanted buckets are still in `m` */
     int rc = 0;
 
     for (size_t n = 0; n < p->items && rc == 0; n++, link = link->next) {
-        const struct item *i = (const struct item *)(const void *)link;
+        const struct item *i = of(link);
 
         if (head && i->kind > WANT) {
             rc = kr_sync_batch_encode(&m, out);
@@ -404,10 +403,13 @@ static int write_batch(const struct kr_sync_sender *s, const struct plan *p, uin
 
 static void drop(struct kr_sync_sender *s, size_t items)
 {
-    struct kr_list *link;
-
-    while (items-- != 0 && (link = kr_list_pop(&s->items)) != NULL)
+    KR_LIST_FOREACH_SAFE(link, &s->items)
+    {
+        if (items-- == 0)
+            return;
+        kr_list_remove(link);
         discard(s, of(link));
+    }
 }
 
 int kr_sync_sender_next(struct kr_sync_sender *s, struct kr_buf *out)
