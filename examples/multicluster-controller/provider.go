@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -40,7 +41,7 @@ func newProvider(hub *rest.Config) (*provider, error) {
 
 // Start runs the shared cache. Every cluster has a Namespace kube-system: it comes and goes with it.
 func (p *provider) Start(ctx context.Context, aware multicluster.Aware) error {
-	namespaces, err := p.fleet.GetCache().GetInformer(ctx, &corev1.Namespace{}, cache.BlockUntilSynced(false))
+	namespaces, err := p.namespaces(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,6 +65,19 @@ func (p *provider) Start(ctx context.Context, aware multicluster.Aware) error {
 		return err
 	}
 	return p.fleet.Start(ctx)
+}
+
+// namespaces waits for a hub that has just started: it refuses until its agents may be back.
+func (p *provider) namespaces(ctx context.Context) (informer cache.Informer, err error) {
+	err = wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		var refused error
+		informer, refused = p.fleet.GetCache().GetInformer(ctx, &corev1.Namespace{}, cache.BlockUntilSynced(false))
+		if refused != nil {
+			log.FromContext(ctx).Info("the hub is not ready", "reason", refused.Error())
+		}
+		return refused == nil, nil
+	})
+	return informer, err
 }
 
 func joined(obj any) (string, bool) {

@@ -74,9 +74,11 @@ func unqualify(o metav1.Object) string {
 	return o.GetAnnotations()[clusterAnnotation]
 }
 
-// at is the configuration of a hub, for one cluster or, with "*", for all of them.
+// at is the configuration of a hub, for one cluster or, with "*", for all of them. JSON, because the
+// hub looks into writes that were built on what the fleet view showed: protobuf is refused (415).
 func at(hub *rest.Config, cluster string) *rest.Config {
 	c := rest.CopyConfig(hub)
+	c.ContentType = runtime.ContentTypeJSON
 	c.Host = strings.TrimSuffix(c.Host, "/") + "/clusters/" + cluster
 	return c
 }
