@@ -92,6 +92,24 @@ certFile: $dir/pki/hub-hub-1.crt
 keyFile: $dir/pki/hub-hub-1.key
 drainDelay: 0s
 drainTimeout: 1s
+startGrace: 2s
+fleetFile: $dir/fleet.yaml
+stateDir: $dir/state
+adminSocket: $dir/admin.sock
+YAML
+    cat >"$dir/fleet.yaml" <<'YAML'
+clusters:
+  edge-1: {region: eu}
+  edge-2: {region: eu}
+  edge-3: {region: us}
+readers:
+- users: [demo]
+  clusters: ["*"]
+  resources: ["*"]
+profiles:
+- name: pods
+  resources: [pods]
+  always: true
 YAML
     start hub "$bin/kuberelay-hub" --config "$dir/hub.yaml"
     api=$(address_of hub api) || give_up "the hub did not start" hub
@@ -114,12 +132,13 @@ drainTimeout: 1s
 $context_line
 YAML
     start "agent-$cluster" "$bin/kuberelay-agent" --config "$dir/agent-$cluster.yaml"
+    agent_pid[$cluster]=${pids[-1]}
     agent_admin[$cluster]=$(address_of "agent-$cluster" admin) ||
         give_up "the agent of $cluster did not start" "agent-$cluster"
 }
 
 write_kubeconfig() {
-    local flags=() cluster
+    local flags=(--fleet) cluster
     for cluster in "${clusters[@]}"; do flags+=(--cluster "$cluster"); done
     "$bin/kuberelayctl" kubeconfig --server "https://$api" --ca "$dir/pki/ca.crt" \
         --cert "$dir/pki/user-demo.crt" --key "$dir/pki/user-demo.key" "${flags[@]}" \
@@ -137,7 +156,7 @@ find_kubectl
 for program in kuberelay-hub kuberelay-agent kuberelayctl; do
     [[ -x $bin/$program ]] || give_up "$bin/$program is not there: run ./dev build"
 done
-declare -A agent_admin=()
+declare -A agent_admin=() agent_pid=()
 title "Starting ${#clusters[@]} cluster(s), a hub, and an agent in front of each cluster"
 make_pki
 start_clusters

@@ -153,16 +153,31 @@ verdict() {
     fi
 }
 
-# absent ARGUMENT...: kubectl must fail with NotFound.
-absent() {
+# refused "PATTERN" ARGUMENT...: kubectl must fail, and say so.
+refused() {
+    local pattern=$1
+    shift
     show_command "$@"
     if k "$@" >"$dir/answer" 2>&1 </dev/null; then
         show_answer
-        not_right "kubectl $* found it"
+        not_right "kubectl $* succeeded"
     else
         show_answer
-        verdict 0 NotFound "kubectl $*"
+        verdict 0 "$pattern" "kubectl $*"
     fi
+}
+
+absent() { refused NotFound "$@"; }
+
+# stop PID: ends one that was started here.
+stop() {
+    local pid kept=()
+    kill "$1" 2>/dev/null || true
+    wait "$1" 2>/dev/null || true
+    for pid in "${pids[@]}"; do
+        if [[ $pid != "$1" ]]; then kept+=("$pid"); fi
+    done
+    pids=("${kept[@]}")
 }
 
 where_it_is() {

@@ -20,6 +20,111 @@ tour() {
     shown '^settings ' get configmap settings --context "${clusters[0]}"
     absent get configmap settings --context "${clusters[1]}"
     shown 'configmap "settings" deleted' delete configmap settings --context "${clusters[0]}"
+    tour_fleet
+}
+
+# All clusters at once, from the hub's memory.
+tour_fleet() {
+    title "The fleet view: all clusters at once (context fleet, https://HUB/clusters/*)"
+    wait_for 30 "the fleet view" fleet_answers || not_right "the fleet view does not answer"
+    shown '^NAMESPACE +CLUSTER +NAME ' get pods --all-namespaces --context fleet
+    count_clusters 3 get pods --all-namespaces --context fleet
+    shown "^[a-z-]+ +${clusters[2]} +" get pods --all-namespaces --context fleet \
+        -l "kuberelay.io/cluster=${clusters[2]}"
+    count_clusters 1 get pods --all-namespaces --context fleet \
+        -l "kuberelay.io/cluster=${clusters[2]}"
+    say "" "Deployments were not synced until now; the first reader waits for them:"
+    shown "^[a-z-]+ +${clusters[0]} +web " get deployments --all-namespaces --context fleet
+    say "" "Secrets are never meant by \"*\":"
+    refused 'secrets is forbidden' get secrets --all-namespaces --context fleet
+    tour_fleet_watch
+    tour_fleet_away
+    tour_fleet_bytes
+}
+
+fleet_answers() { k get pods --all-namespaces --context fleet >/dev/null 2>&1; }
+
+# count_clusters N ARGUMENT...: how many clusters the rows are from.
+count_clusters() {
+    local wanted=$1 found
+    shift
+    found=$(k "$@" --no-headers 2>/dev/null | awk '{ seen[$2] } END { print length(seen) }')
+    if [[ $found -eq $wanted ]]; then right; else not_right "kubectl $* shows $found clusters, not $wanted"; fi
+}
+
+tour_fleet_watch() {
+    local watcher
+    title "One watch over all clusters: a pod that is made in ${clusters[1]}"
+    show_command get pods --all-namespaces --context fleet -w
+    say "(goes on in the background)"
+    k get pods --all-namespaces --context fleet -w --output-watch-events >"$dir/watch" 2>&1 &
+    watcher=$!
+    pids+=("$watcher")
+    wait_for 15 "the first line of the watch" watch_shows '^ADDED' ||
+        not_right "the watch does not begin"
+    shown 'pod/visitor created' run visitor --image=registry.example/visitor:1.0 \
+        --context "${clusters[1]}"
+    if wait_for 15 "the pod in the watch" watch_shows "^ADDED.* ${clusters[1]} +visitor "; then
+        right
+    else
+        not_right "the watch does not show the pod"
+    fi
+    shown 'pod "visitor" .*deleted' delete pod visitor --context "${clusters[1]}"
+    if wait_for 15 "its end in the watch" watch_shows "^DELETED.* ${clusters[1]} +visitor "; then
+        right
+    else
+        not_right "the watch does not show that the pod is gone"
+    fi
+    printf '\nwhat the watch printed of it:\n'
+    grep -E ' visitor ' "$dir/watch" || true
+    stop "$watcher"
+}
+
+tour_fleet_away() {
+    local away=${clusters[2]}
+    title "The agent of $away stops: the list is still whole, and says how old that part is"
+    stop "${agent_pid[$away]}"
+    wait_for 15 "the warning" fleet_warns || not_right "there is no warning"
+    shown "^Warning: .*stale: $away" get pods --all-namespaces --context fleet
+    count_clusters 3 get pods --all-namespaces --context fleet
+    show_clusters "^$away +away "
+    start_agent "$away"
+    wait_for 30 "the agent of $away" is_ready "${agent_admin[$away]}" ||
+        not_right "the agent of $away does not come back"
+    wait_for 15 "the end of the warning" fleet_is_whole || not_right "the warning stays"
+}
+
+fleet_warns() { k get pods --all-namespaces --context fleet 2>&1 >/dev/null | grep -q '^Warning'; }
+fleet_is_whole() { ! fleet_warns; }
+
+# show_clusters PATTERN: what the operator is shown.
+show_clusters() {
+    printf '\n$ kuberelayctl clusters\n'
+    "$bin/kuberelayctl" clusters --socket "$dir/admin.sock" >"$dir/answer" 2>&1 || true
+    cat "$dir/answer"
+    verdict 0 "$1" "kuberelayctl clusters"
+}
+
+tour_fleet_bytes() {
+    local raw received
+    title "What it costs: bytes that the API servers sent, and what came over the tunnels"
+    show_clusters "^${clusters[0]} +connected "
+    raw=$(metric_sum kuberelay_hub_sync_raw_bytes_total)
+    received=$(metric_sum kuberelay_hub_sync_received_bytes_total)
+    say "" "read by the agents: $raw bytes; sent to the hub: $received bytes"
+    if [[ $received -gt 0 && $((received * 2)) -lt $raw ]]; then
+        right
+    else
+        not_right "syncing saves less than half"
+    fi
+}
+
+# metric_sum NAME: of all its series, from the hub's admin port.
+metric_sum() {
+    exec 3<>"/dev/tcp/${hub_admin%:*}/${hub_admin##*:}"
+    printf 'GET /metrics HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n' >&3
+    awk -v name="$1" 'index($1, name "{") == 1 || $1 == name { sum += $2 } END { printf "%d\n", sum }' <&3
+    exec 3>&-
 }
 
 tour_writes() {
@@ -91,9 +196,7 @@ tour_watch() {
     fi
     printf '\nwhat the watch printed:\n'
     cat "$dir/watch"
-    kill "$watcher" 2>/dev/null || true
-    wait "$watcher" 2>/dev/null || true
-    unset 'pids[-1]'
+    stop "$watcher"
 }
 
 tour_logs() {
