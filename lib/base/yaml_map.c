@@ -145,6 +145,35 @@ static int read_number(struct kr_yaml_reader *r, const char *key, const struct k
     return 0;
 }
 
+static int read_texts(struct kr_yaml_reader *r, const struct kr_yaml_field *field,
+                      const struct kr_yaml_node *node, struct kr_yaml_texts *out)
+{
+    const struct kr_yaml_node *key;
+    const struct kr_yaml_node *value;
+    size_t n = 0;
+    int rc = 0;
+
+    if (kr_yaml_kind(node) != KR_YAML_MAP)
+        return kr_yaml_fault(r, node, "%s: a mapping is expected", field->key);
+    while (n < KR_YAML_ITEMS_MAX && kr_yaml_entry(r->doc, node, n, &key, &value))
+        n++;
+    *out = (struct kr_yaml_texts){.all = kr_arena_alloc(r->arena, (n + 1) * sizeof *out->all)};
+    if (out->all == NULL)
+        return no_memory(r);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        kr_yaml_entry(r->doc, node, i, &key, &value);
+        rc = kr_yaml_text_read(r, field->key, key, field->valid, &out->all[i].key);
+        if (rc == 0)
+            rc = kr_yaml_text_read(r, field->key, value, field->valid, &out->all[i].value);
+        for (size_t j = 0; j < i && rc == 0; j++) {
+            if (strcmp(out->all[j].key, out->all[i].key) == 0)
+                rc = kr_yaml_fault(r, key, "%s: %.60s is given twice", field->key, out->all[i].key);
+        }
+        out->n += rc == 0;
+    }
+    return rc;
+}
+
 static int read_field(struct kr_yaml_reader *r, const struct kr_yaml_field *field,
                       const struct kr_yaml_node *node, void *to)
 {
@@ -159,6 +188,8 @@ static int read_field(struct kr_yaml_reader *r, const struct kr_yaml_field *fiel
         return read_flag(r, field->key, node, to);
     case KR_YAML_NUMBER:
         return read_number(r, field->key, node, to);
+    case KR_YAML_TEXTS:
+        return read_texts(r, field, node, to);
     case KR_YAML_NODE:
         *(const struct kr_yaml_node **)to = node;
         return 0;

@@ -28,12 +28,22 @@ struct kr_names {
 };
 bool kr_names_have(const struct kr_names *names, struct kr_bytes text); /* "*" counts */
 
+/* A mapping of texts to texts, in the order of the file. */
+struct kr_yaml_texts {
+    struct kr_yaml_pair {
+        const char *key;
+        const char *value;
+    } * all;
+    size_t n;
+};
+
 enum kr_yaml_type {
     KR_YAML_TEXT,    /* const char * */
     KR_YAML_STRINGS, /* struct kr_strings, in the order of the file */
     KR_YAML_NAMES,   /* struct kr_names */
     KR_YAML_FLAG,    /* bool */
     KR_YAML_NUMBER,  /* uint32_t, at most 1,000,000 */
+    KR_YAML_TEXTS,   /* struct kr_yaml_texts: a mapping of texts */
     KR_YAML_NODE,    /* const struct kr_yaml_node *: read by the caller */
 };
 
