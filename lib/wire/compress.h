@@ -3,8 +3,9 @@
  * so that each stands alone: it can be replaced while it waits, kept as it came, and served later.
  * Dictionaries have numbers; number 0 is "not compressed". A peer's bytes are never trusted: a
  * frame that does not unpack to exactly the size that was told is KR_EPROTO.
- * Memory: a packer and an unpacker hold their contexts (about 100 KiB, 150 KiB); the dictionary's
- *         tables are shared by all of one program (kr_dictionaries).
+ * A frame is zstd's (RFC 8878) without the magic number, with its size and its dictionary's number.
+ * Memory: a packer takes 56 KiB, 182 KiB once it has packed a large object; an unpacker 94 KiB; the
+ *         tables of all of one program (kr_dictionaries) 111 KiB for packing, 27 KiB for unpacking.
  * Limits: KR_PLAIN_MAX. Errors: KR_EPROTO, KR_ETOOBIG, KR_ENOENT (unknown dictionary), KR_ENOMEM.
  * Threads: kr_dictionaries may be shared once made; a packer and an unpacker have one owner. */
 #ifndef KR_WIRE_COMPRESS_H
@@ -28,7 +29,8 @@ const uint32_t *kr_dictionaries_all(const struct kr_dictionaries *d);
 
 struct kr_packer *kr_packer_create(const struct kr_dictionaries *d);
 void kr_packer_destroy(struct kr_packer *p);
-/* Appends the packed form to `out`; *dictionary says with which (0 if packing does not help). */
+/* Appends the packed form to `out`; *dictionary says with which (0 if packing does not help).
+ * `out` must have room for the plain text. */
 int kr_pack(struct kr_packer *p, struct kr_bytes plain, struct kr_buf *out, uint32_t *dictionary);
 
 struct kr_unpacker *kr_unpacker_create(const struct kr_dictionaries *d);

@@ -296,10 +296,10 @@ static size_t heap(void)
 static void make_packing(struct bench *b)
 {
     static uint8_t large[KR_PLAIN_MAX];
-    size_t at = heap();
     struct kr_dictionaries *both;
     struct kr_buf out;
     uint32_t d;
+    size_t at;
 
     kr_buf_init(&out, KR_PLAIN_MAX + 1024);
     kr_buf_reserve(&out, KR_PLAIN_MAX);
