@@ -6,6 +6,8 @@
  * its own past.
  *
  * What hub_place_next lends is kept until the end of the turn, whatever falls off meanwhile. */
+#include <stdlib.h>
+
 #include "hub/cache_internal.h"
 
 #define RING_MIN 16

@@ -3,6 +3,8 @@
  * the columns of 16-bit tags, about a nanosecond an object. Many in one turn (a snapshot that lacks
  * what the shelf has) would be quadratic: so after some scans an index is sorted, which holds until
  * the end of the turn or another change of the shelf, whichever is first. */
+#include <stdlib.h>
+
 #include "hub/cache_internal.h"
 #include "wire/digest.h"
 

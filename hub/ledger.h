@@ -7,7 +7,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 struct hub_ledger { /* embed it; read bytes */
     uint64_t bytes;
@@ -19,32 +18,9 @@ static inline size_t hub_footprint(size_t n)
     return n <= 24 ? 32 : (n + 8 + 15) & ~(size_t)15;
 }
 
-static inline void *hub_ledger_alloc(struct hub_ledger *l, size_t n)
-{
-    void *p = malloc(n);
-
-    if (p != NULL)
-        l->bytes += hub_footprint(n);
-    return p;
-}
-
-static inline void hub_ledger_free(struct hub_ledger *l, void *p, size_t n)
-{
-    if (p == NULL)
-        return;
-    l->bytes -= hub_footprint(n);
-    free(p);
-}
-
-/* NULL, and the old piece as it was, if memory is short. `old` 0: there is none yet. */
-static inline void *hub_ledger_resize(struct hub_ledger *l, void *p, size_t old, size_t n)
-{
-    void *bigger = realloc(p, n);
-
-    if (bigger == NULL)
-        return NULL;
-    l->bytes += hub_footprint(n) - (p != NULL ? hub_footprint(old) : 0);
-    return bigger;
-}
+void *hub_ledger_alloc(struct hub_ledger *l, size_t n); /* NULL: memory is short */
+void hub_ledger_free(struct hub_ledger *l, void *p, size_t n);
+/* NULL, and the old piece as it was, if memory is short. `p` NULL: there is none yet. */
+void *hub_ledger_resize(struct hub_ledger *l, void *p, size_t old, size_t n);
 
 #endif

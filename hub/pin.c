@@ -128,13 +128,13 @@ void hub_pins_break_all(struct hub_cache *c)
 
 static void break_least_used(struct hub_cache *c)
 {
-    struct hub_pin *least = NULL;
+    struct hub_pin *least = of_cache(c->pins.next);
 
     KR_LIST_FOREACH(node, &c->pins)
     {
         struct hub_pin *p = of_cache(node);
 
-        if (least == NULL || (least->users != 0 && p->users == 0) ||
+        if ((least->users != 0 && p->users == 0) ||
             ((least->users != 0) == (p->users != 0) && p->used_ms < least->used_ms))
             least = p;
     }
@@ -173,7 +173,7 @@ struct hub_pin *hub_pin_take(struct hub_type *type)
     struct hub_pin *p = older_pin(t, NULL);
 
     if (p == NULL || p->revision != type->revision) {
-        while (type->cache->pin_count != 0 && type->cache->pin_count >= type->cache->limits.pins)
+        if (type->cache->pin_count != 0 && type->cache->pin_count >= type->cache->limits.pins)
             break_least_used(type->cache);
         p = pin_create(t);
     }
@@ -227,6 +227,16 @@ void hub_pin_release(struct hub_pin *p, bool keep)
 
 /* ---- what leaves a shelf ---- */
 
+/* There is no memory to keep a version of that revision: its pins cannot be, either. */
+static void break_needing(struct hub_type_box *t, uint64_t revision)
+{
+    KR_LIST_FOREACH_SAFE(node, &t->pins)
+    {
+        if (of_type(node)->revision >= revision)
+            pin_break(of_type(node));
+    }
+}
+
 void hub_pin_keep(struct hub_shelf_box *s, struct hub_object *o, uint64_t until)
 {
     struct hub_type_box *t = hub_type_box(s->pub.type);
@@ -237,11 +247,11 @@ void hub_pin_keep(struct hub_shelf_box *s, struct hub_object *o, uint64_t until)
     if (p == NULL || p->revision < o->revision)
         return;
     old = old_create(s, o, until);
-    if (old != NULL)
-        kr_list_append(&p->olds, &old->link);
-    /* Without memory those that need it are broken. */
-    for (; old == NULL && p != NULL && p->revision >= o->revision; p = older_pin(t, NULL))
-        pin_break(p);
+    if (old == NULL) {
+        break_needing(t, o->revision);
+        return;
+    }
+    kr_list_append(&p->olds, &old->link);
     while (c->pin_bytes > c->limits.log_bytes && !kr_list_empty(&c->pins))
         pin_break(of_cache(c->pins.next));
 }

@@ -167,7 +167,9 @@ static struct hub_leaf *leaf_create(struct hub_tree *t, size_t cap)
 
     if (l == NULL)
         return NULL;
-    *l = (struct hub_leaf){.cap = (uint16_t)cap};
+    l->n = 0;
+    l->cap = (uint16_t)cap;
+    l->newest = 0;
     memset(hub_leaf_tags(l), 0, cap * sizeof(uint16_t)); /* scans read those of no item, too */
     return l;
 }

@@ -5,6 +5,8 @@
  * key differs from the key that was given last (offset-value coding, Conner 1977): the later the
  * first difference, the smaller the key, and at the same place the difference decides. Only equal
  * codes need a look at the keys, behind that place. */
+#include <stdlib.h>
+
 #include "hub/walk_source.h"
 
 #define UNIT 6 /* bytes of a key that are compared as one */
@@ -150,7 +152,7 @@ static int add_sources(struct hub_walk *w, struct hub_type_box *t)
 
     KR_LIST_FOREACH(node, &t->ghosts)
     max++;
-    w->sources = malloc(max * sizeof *w->sources);
+    w->sources = calloc(max, sizeof *w->sources);
     w->losers = calloc(max, sizeof *w->losers);
     if (w->sources == NULL || w->losers == NULL)
         return KR_ENOMEM;

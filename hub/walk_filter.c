@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hub/walk_filter.h"
 
+#include <stdlib.h>
+
 #include "base/err.h"
 
 #define ARENA_MAX (4u * 1024 * 1024)
