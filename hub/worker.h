@@ -46,8 +46,8 @@ struct hub_worker {
     struct kr_list live; /* hub_request.link: requests under way */
     size_t requests;
     size_t write_bytes; /* of bodies that fleet_write.c may collect now */
-    bool unready;  /* SIGTERM came: load balancers are told, requests are still served */
-    bool draining; /* nothing new is begun */
+    bool unready;       /* SIGTERM came: load balancers are told, requests are still served */
+    bool draining;      /* nothing new is begun */
     /* Called when the last request, or the last connection, has ended while draining. */
     void (*on_quiet)(void *owner);
     void *owner;
