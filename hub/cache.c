@@ -7,8 +7,8 @@
 
 #include "hub/cache_internal.h"
 
-#define CLUSTERS_MAX 100000
-#define SHELVES_MAX 100000 /* of one type */
+#define CLUSTERS_MAX 1000000 /* names ever seen */
+#define SHELVES_MAX 100000   /* of one type */
 #define TYPE_KEY_MAX 600
 #define COLUMNS_MAX (64u * 1024)
 
@@ -61,7 +61,7 @@ void hub_cache_destroy(struct hub_cache *c)
     kr_timer_stop(c->sched, &c->log_timer);
     hub_label_sets_deinit(&c->label_sets);
     kr_map_deinit(&c->by_key);
-    kr_map_deinit(&c->uses);
+    hub_cluster_uses_destroy(&c->uses);
     free(c);
 }
 
@@ -201,13 +201,11 @@ static int reserve_shelf(struct hub_type_box *t)
 static struct hub_shelf_box *shelf_create(struct hub_type *t, struct kr_bytes cluster)
 {
     struct hub_cache *c = t->cache;
-    struct hub_cluster_use *use = hub_cluster_use_take(&c->uses, cluster);
+    struct hub_cluster_use *use = hub_cluster_use_get(&c->uses, cluster);
     struct hub_shelf_box *s = use != NULL ? hub_ledger_alloc(&c->ledger, sizeof *s) : NULL;
 
-    if (s == NULL) {
-        hub_cluster_use_unref(use);
+    if (s == NULL)
         return NULL;
-    }
     memset(s, 0, sizeof *s);
     s->pub.type = t;
     s->pub.use = use;
@@ -256,7 +254,6 @@ void hub_shelf_bury(struct hub_shelf_box *s)
     kr_buf_deinit(&s->pub.columns);
     hub_tree_deinit(&s->live);
     hub_tree_deinit(&s->old);
-    hub_cluster_use_unref(s->pub.use);
     hub_ledger_free(&c->ledger, s, sizeof *s);
 }
 

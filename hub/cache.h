@@ -221,7 +221,7 @@ struct hub_event { /* immutable but for `shown`; lives as long as the log keeps 
     uint32_t refs;
     enum hub_change change;
     uint64_t revision;
-    const char *cluster;       /* interned in the cache */
+    const char *cluster;       /* one text for each name, as long as the cache lives */
     struct hub_object *object; /* DELETED: its last state */
     struct hub_object *before; /* MODIFIED: the state before; else NULL */
     /* The text of the event as watchers send it, made once by the first that needs it; freed with

@@ -44,7 +44,6 @@ void hub_event_unref(struct hub_cache *c, struct hub_event *e)
     drop_texts(e);
     hub_object_unref(c, e->object);
     hub_object_unref(c, e->before);
-    hub_cluster_use_unref(hub_cluster_use_of(e->cluster));
     hub_ledger_free(&c->ledger, e, sizeof *e);
 }
 
@@ -61,7 +60,7 @@ static struct hub_event *event_create(struct hub_shelf_box *s, enum hub_change c
         .refs = 1,
         .change = change,
         .revision = s->pub.type->revision,
-        .cluster = hub_cluster_use_ref(s->pub.use)->name,
+        .cluster = s->pub.use->name,
         .object = hub_object_ref(object),
         .before = before != NULL ? hub_object_ref(before) : NULL,
         .type = s->pub.type,

@@ -256,7 +256,7 @@ int hub_label_sets_take(struct hub_label_sets *t, const struct kr_label *labels,
     t->sets[*number] = s;
     t->slots[slot] = *number + 1;
     t->count++;
-    s->payer = hub_cluster_use_ref(payer);
+    s->payer = payer;
     payer->bytes += hub_footprint(sizeof *s + s->text_n);
     return 0;
 }
@@ -291,7 +291,6 @@ void hub_label_sets_unref(struct hub_label_sets *t, uint32_t number)
         return;
     vacate(t, find(t, s));
     s->payer->bytes -= hub_footprint(sizeof *s + s->text_n);
-    hub_cluster_use_unref(s->payer);
     drop(t, s);
     t->sets[number] = (struct hub_label_set *)(uintptr_t)t->free_first;
     t->free_first = number + 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache_world.h"
 
+#include "hub/cluster_use.h"
 #include "hub/ledger.h"
 
 static unsigned count_events(struct hub_place *place)
@@ -101,28 +102,35 @@ static void test_log_when_it_is_heavy_then_its_bytes_are_bounded(void **state)
     world_deinit(&w);
 }
 
-static void test_log_when_one_type_is_noisy_then_others_keep_their_past(void **state)
+static void be_noisy(bool second)
 {
     struct hub_cache_limits limits = roomy();
-    struct hub_shelf *quiet;
+    struct hub_shelf *shelves[2];
     struct hub_place place;
     struct hub_type *type;
     struct world w;
     uint64_t first;
 
-    (void)state;
     limits.log_bytes = 100000;
     world_init(&w, limits);
     type = hub_cache_add_type(w.cache, KR_LIT(""), KR_LIT("v1"), KR_LIT("nodes"));
     assert_non_null(type);
-    quiet = hub_type_add_shelf(type, KR_LIT("a"));
-    first = type->revision;
-    for (unsigned i = 0; i < 50; i++)
-        assert_int_equal(put(quiet, "", "node", i), 0);
-    change(shelf(&w, "a"), 10000);
-    assert_int_equal(hub_place_at(type, first, &place), 0);
+    shelves[0] = shelf(&w, "a");
+    shelves[1] = hub_type_add_shelf(type, KR_LIT("a"));
+    first = w.revision.last;
+    change(shelves[!second], 50);
+    change(shelves[second], 10000);
+    assert_int_equal(hub_place_at(shelves[!second]->type, first, &place), 0);
     assert_int_equal(count_events(&place), 50);
+    assert_int_equal(hub_place_at(shelves[second]->type, first, &place), KR_ENOENT);
     world_deinit(&w);
+}
+
+static void test_log_when_one_type_is_noisy_then_others_keep_their_past(void **state)
+{
+    (void)state;
+    be_noisy(false);
+    be_noisy(true);
 }
 
 static void test_log_when_a_cluster_is_loaded_then_it_does_not_keep_all_of_it(void **state)
@@ -275,6 +283,33 @@ test_event_when_it_falls_off_while_lent_then_it_lives_to_the_end_of_the_turn(voi
     assert_int_equal(e->change, HUB_ADDED); /* under the sanitizers this is a check */
     assert_int_equal(e->object->revision, e->revision);
     turn(&w, 1);
+    world_deinit(&w);
+}
+
+/* Whoever remembers something of a cluster by that address must not find another there. */
+static void test_event_when_clusters_come_and_go_then_each_name_has_its_own_address(void **state)
+{
+    struct hub_cache_limits limits = roomy();
+    const char *names[50];
+    struct world w;
+
+    (void)state;
+    limits.log_events = 0;
+    limits.log_ms = -1;
+    world_init(&w, limits);
+    for (unsigned i = 0; i < 50; i++) {
+        char name[8];
+
+        snprintf(name, sizeof name, "c%u", i % 25);
+        assert_int_equal(put(shelf(&w, name), "ns", "x", 1), 0);
+        hub_shelf_remove(shelf(&w, name));
+        turn(&w, 1);
+        names[i] = shelf(&w, name)->use->name;
+        assert_true(i < 25 || names[i] == names[i - 25]);
+        for (unsigned k = 0; k < i; k++)
+            assert_true(names[k] != names[i] || k + 25 == i);
+        hub_shelf_remove(shelf(&w, name));
+    }
     world_deinit(&w);
 }
 
@@ -488,6 +523,7 @@ int main(void)
         cmocka_unit_test(test_place_when_an_empty_shelf_is_cleared_quietly_then_it_goes_on),
         cmocka_unit_test(
             test_event_when_it_falls_off_while_lent_then_it_lives_to_the_end_of_the_turn),
+        cmocka_unit_test(test_event_when_clusters_come_and_go_then_each_name_has_its_own_address),
         cmocka_unit_test(test_event_when_it_is_counted_then_it_lives_on),
         cmocka_unit_test(test_text_when_it_is_made_then_it_is_counted_until_it_goes),
         cmocka_unit_test(test_text_when_it_is_heavy_then_events_go_for_it),
