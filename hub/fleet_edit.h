@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fleet_edit: the body that goes on in the place of one that was built on the fleet view.
+ * Errors: KR_EUNAVAILABLE (the object's Sync is not open), KR_EDENIED and KR_ETOOBIG (with the
+ * reason: kube/json_diff.h), KR_EPROTO (the cached text), KR_ENOMEM. */
+#ifndef HUB_FLEET_EDIT_H
+#define HUB_FLEET_EDIT_H
+
+#include "hub/cache.h"
+#include "hub/request.h"
+#include "kube/write_body.h"
+
+/* An edited body: what was refused as too long never comes here, and a patch is not longer than
+ * what API servers take. */
+#define HUB_EDIT_MAX ((3u << 20) + (64u << 10))
+
+/* Appends it to `out`, and fills in r->write: rebase (if the body carries the version of `o`) and
+ * as_patch. */
+int hub_edit_body(struct hub_request *r, struct hub_object *o, bool is_put,
+                  const struct kr_write_body *b, struct kr_bytes body, struct kr_buf *out,
+                  struct kr_note *why);
+
+#endif

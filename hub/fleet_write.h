@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fleet_write: a write to /clusters/NAME whose object the client read from the fleet view. Its body
+ * carries the fleet's resourceVersion and what only the fleet view adds; both are taken out, and
+ * the agent puts the live version in, if the object still is what was served (RelayRequest.rebase).
+ * Happy path: hub_write_begin -> the body is collected -> it carries the version of the cached
+ *         object -> it is edited -> the relay goes on with the new body.
+ * A PUT on an object of which a profile left parts out becomes a JSON Patch of what was changed
+ * (kube/json_diff.h). Refused: a version that this hub gave out and that is not the latest (409); a
+ * change that could lose what was left out (422); a body that must be edited and is no JSON (415).
+ * Looked at: PUT, PATCH and DELETE with a body, of an object that is in the cache. A body in which
+ * neither the version nor a key of the fleet view occurs passes as it came.
+ * Limits: the request's up_max a body; HUB_WRITES_MAX bytes of bodies at once, then 429.
+ * Memory: a body while it is collected; the rest for one turn. Threads: the worker's. */
+#ifndef HUB_FLEET_WRITE_H
+#define HUB_FLEET_WRITE_H
+
+#include "hub/cache.h"
+#include "hub/request.h"
+#include "wire/messages.h"
+
+#define HUB_WRITES_MAX (64u << 20)
+
+struct hub_write { /* read it; lives in the request's arena */
+    struct hub_type *type;
+    size_t reserved;         /* of HUB_WRITES_MAX */
+    bool edited;             /* the body is not the one that came */
+    bool as_patch;           /* it was a PUT and goes on as a PATCH */
+    size_t body_n;           /* of the new body */
+    struct kr_rebase rebase; /* subscription 0: none */
+};
+
+/* Whether it takes the request over: then it goes on by itself, to the relay or to an answer. */
+bool hub_write_begin(struct hub_request *r);
+/* The body is there. */
+void hub_write_gathered(struct hub_request *r);
+/* The request ends. */
+void hub_write_end(struct hub_request *r);
+/* Whether a field of the client's head must not go on with the new body, and those that do. */
+bool hub_write_drops(const struct hub_request *r, struct kr_bytes name);
+int hub_write_add_fields(const struct hub_request *r, struct kr_head *to);
+
+#endif
