@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "agent/attach.h"
-#include "agent/catalog.h"
 #include "agent/counters.h"
 #include "agent/request.h"
 #include "agent/sync_out.h"
@@ -122,11 +121,7 @@ static void on_request(void *owner, struct kr_exchange *ex)
         agent_request_start(l->c, ex);
     else if (kr_bytes_is(ex->head.path, KR_GRPC_ATTACH))
         agent_attach_accept(&l->attach, ex);
-    else if (kr_bytes_is(ex->head.path, KR_GRPC_CATALOG))
-        agent_catalog_accept(l->c->catalog, ex);
-    else if (kr_bytes_is(ex->head.path, KR_GRPC_SYNC))
-        agent_sync_accept(l->c, ex, l->replica);
-    else
+    else if (!agent_sync_serves(l->c, ex, l->replica))
         agent_request_start(l->c, ex);
 }
 

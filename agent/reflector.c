@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a reflector: what it asks next, and how it is told. What comes is in
  * reflector_read.c, how it ended in reflector_end.c. */
+#include "agent/reflector.h"
+
 #include "agent/counters.h"
 #include "agent/question.h"
 #include "agent/reflector_parts.h"

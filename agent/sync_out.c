@@ -213,6 +213,17 @@ void agent_sync_accept(struct agent_core *c, struct kr_exchange *ex, const char 
     kr_timer_start(c->sched, &s->deadline, OPEN_MS);
 }
 
+bool agent_sync_serves(struct agent_core *c, struct kr_exchange *ex, const char *replica)
+{
+    if (kr_bytes_is(ex->head.path, KR_GRPC_SYNC))
+        agent_sync_accept(c, ex, replica);
+    else if (kr_bytes_is(ex->head.path, KR_GRPC_CATALOG))
+        agent_catalog_accept(c->catalog, ex);
+    else
+        return false;
+    return true;
+}
+
 /* ---- of the agent ---- */
 
 void agent_sync_metrics(struct agent_sync_call *s)

@@ -3,8 +3,9 @@
  * local API server (agent/reflector.h), slimmed, compared with what the hub holds
  * (wire/sync_table.h) and sent if it differs. Happy path: SyncOpen -> the agent's own rules
  * (agent/sync_rules.h) -> the kept table, or a list that only counts -> what differs is sent ->
- * snapshot_end -> changes as they come. Memory: 16 bytes an object; KR_SYNC_BUDGET of changes that
- * wait; nothing else for each object. Limits: AGENT_SYNCS_MAX open calls. Threads: the agent's. */
+ * snapshot_end -> changes as they come.
+ * Memory: about 25 bytes an object, and 300 KiB of changes that wait for a hub to read.
+ * Limits: AGENT_SYNCS_MAX open calls. Threads: the agent's. */
 #ifndef AGENT_SYNC_OUT_H
 #define AGENT_SYNC_OUT_H
 
@@ -21,6 +22,9 @@ void agent_sync_destroy(struct agent_core *c);
 /* Takes the exchange over; within on_request of a tunnel. `replica` is the hub's name, as its
  * certificate has it; lent. */
 void agent_sync_accept(struct agent_core *c, struct kr_exchange *ex, const char *replica);
+
+/* The same for whichever call of the fleet view it is, Catalog or Sync. False: it is neither. */
+bool agent_sync_serves(struct agent_core *c, struct kr_exchange *ex, const char *replica);
 
 /* How an open Sync call reads its objects. */
 struct agent_sync_view {

@@ -73,7 +73,8 @@ static __attribute__((unused)) struct held *hub_find(struct hub *h, uint64_t key
     return NULL;
 }
 
-static const struct held *hub_object(struct hub *h, const char *ns, const char *name)
+static __attribute__((unused)) const struct held *hub_object(struct hub *h, const char *ns,
+                                                             const char *name)
 {
     return hub_find(h, kr_key_hash(kr_bytes_str(ns), kr_bytes_str(name)));
 }
