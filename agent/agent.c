@@ -94,7 +94,7 @@ static void on_hup(void *owner, int signum)
     struct kr_note why = {""};
 
     (void)signum;
-    if (agent_core_load_tls(&a->c, &why) != 0) {
+    if (agent_core_load_policy(&a->c, &why) != 0 || agent_core_load_tls(&a->c, &why) != 0) {
         KR_LOG_AT(a->c.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
                   KR_S("effect", "what was loaded before stays in use"));
         return;

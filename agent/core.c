@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/core.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "agent/counters.h"
+#include "agent/policy.h"
 #include "base/err.h"
+#include "certs/store_file.h"
 
 static const struct kr_tls_alpn hub_alpn[] = {{"kuberelay/1", KR_TLS_CERT_REQUIRED}};
 
@@ -36,6 +41,34 @@ int agent_core_load_tls(struct agent_core *c, struct kr_note *why)
     return 0;
 }
 
+/* The namespace that the agent runs in, if it is a pod's. */
+static void find_namespace(const struct agent_options *o, char *out, size_t size)
+{
+    char path[512];
+    struct kr_buf text = {0};
+
+    out[0] = '\0';
+    snprintf(path, sizeof path, "%s/namespace", o->service_account_dir);
+    if (kr_file_read(&text, path, 4096, NULL) == 0)
+        snprintf(out, size, "%.*s", (int)strcspn((const char *)text.p, "\n"), (const char *)text.p);
+    kr_buf_deinit(&text);
+}
+
+int agent_core_load_policy(struct agent_core *c, struct kr_note *why)
+{
+    struct agent_policy *policy;
+    char own[64];
+    int rc;
+
+    find_namespace(c->options, own, sizeof own);
+    rc = agent_policy_load(&policy, c->options->policy_file, own[0] != '\0' ? own : NULL, why);
+    if (rc != 0)
+        return rc;
+    agent_policy_destroy(c->policy);
+    c->policy = policy;
+    return 0;
+}
+
 int agent_core_init(struct agent_core *c, const struct agent_options *options, struct kr_log *log,
                     struct kr_note *why)
 {
@@ -53,11 +86,14 @@ int agent_core_init(struct agent_core *c, const struct agent_options *options, s
         return kr_note_set(why, KR_ENOMEM, "out of memory");
     kr_metric_set(kr_metrics_get(c->metrics, AGENT_BUILD_INFO, KR_VERSION), 1);
     c->m_exchanges = kr_metrics_series(c->metrics, AGENT_EXCHANGES, NULL, 0);
+    if (agent_core_load_policy(c, why) != 0)
+        return KR_EINVAL;
     return agent_core_load_tls(c, why);
 }
 
 void agent_core_deinit(struct agent_core *c)
 {
+    agent_policy_destroy(c->policy);
     kr_tls_context_unref(c->hub_tls);
     kr_identity_deinit(&c->self);
     if (c->io != NULL)

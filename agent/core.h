@@ -15,6 +15,7 @@
 
 struct agent_apiserver;
 struct agent_catalog;
+struct agent_policy;
 struct agent_sync;
 
 /* What is known of the API server; told to every hub. */
@@ -38,10 +39,13 @@ struct agent_core {
     struct kr_tls_context *hub_tls;
     struct agent_apiserver *api;
     struct agent_catalog *catalog;
+    struct agent_policy *policy;
     struct agent_sync *sync;
     struct agent_health health;
     uint8_t boot_id[16];
     size_t requests;
+    size_t watches; /* of the requests; counted for the limits of the policy */
+    size_t upgrades;
     bool draining;
     struct kr_metric *m_exchanges;
 };
@@ -51,5 +55,8 @@ int agent_core_init(struct agent_core *c, const struct agent_options *options, s
 void agent_core_deinit(struct agent_core *c);
 /* Reads certificate, key and root anew; on failure the old ones stay. */
 int agent_core_load_tls(struct agent_core *c, struct kr_note *why);
+
+/* Reads the policy anew; on failure the old one stays. */
+int agent_core_load_policy(struct agent_core *c, struct kr_note *why);
 
 #endif

@@ -18,6 +18,7 @@ struct agent_options {
     const char *no_proxy;
     const char *admin_listen;
     const char *user_prefix;
+    const char *policy_file;
     struct kr_strings system_users;
     int64_t lanes;
     int log_level;

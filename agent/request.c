@@ -38,6 +38,8 @@ static void end(struct agent_request *r)
 
     snprintf(code, sizeof code, "%d", shown % 1000);
     kr_metric_add(kr_metrics_get(c->metrics, AGENT_REQUESTS, code), 1);
+    if (r->counted != NULL)
+        --*r->counted;
     kr_timer_stop(c->sched, &r->deadline);
     kr_list_remove(&r->waiter.link);
     agent_rebase_destroy(r->rebase);
@@ -393,6 +395,42 @@ static int read_request(struct agent_request *r, struct kr_note *why)
     return rc;
 }
 
+static bool over(size_t now, uint32_t max)
+{
+    return max != 0 && now >= max;
+}
+
+/* The limits of the policy; requests under way count this one already. */
+static bool has_room(struct agent_request *r)
+{
+    const struct agent_policy *p = r->c->policy;
+
+    r->counted = r->upgrade ? &r->c->upgrades : r->is_watch ? &r->c->watches : NULL;
+    if (over(r->c->requests - 1, p->max_requests) ||
+        (r->counted != NULL && over(*r->counted, r->upgrade ? p->max_upgrades : p->max_watches))) {
+        r->counted = NULL;
+        return false;
+    }
+    if (r->counted != NULL)
+        ++*r->counted;
+    return true;
+}
+
+/* What the edge itself lets anybody do; else it has answered. */
+static bool allowed(struct agent_request *r)
+{
+    struct agent_verdict verdict;
+
+    agent_policy_check(r->c->policy, &r->info, r->upgrade, &verdict);
+    if (!verdict.allowed)
+        refuse(r, KR_CASE_AGENT_DENIED, kr_bytes_str(verdict.text), true);
+    else if (!has_room(r))
+        refuse(r, KR_CASE_OVERLOADED, KR_LIT("a limit of the agent's policy is reached"), true);
+    else
+        return true;
+    return false;
+}
+
 void agent_request_start(struct agent_core *c, struct kr_exchange *ex)
 {
     struct agent_request *r =
@@ -417,6 +455,8 @@ void agent_request_start(struct agent_core *c, struct kr_exchange *ex)
         refuse(r, KR_CASE_BAD_REQUEST, kr_bytes_str(why.text), true);
         return;
     }
+    if (!allowed(r))
+        return;
     ex->patient = r->info.long_running;
     if (r->upgrade)
         kr_timer_start(c->sched, &r->deadline, UPGRADE_MS);

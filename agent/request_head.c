@@ -62,6 +62,16 @@ static bool is_system_user(const struct agent_request *r)
     return false;
 }
 
+/* A group may have another name here, which the policy file gives. */
+static int add_group(struct agent_request *r, struct kr_head *to, struct kr_bytes group)
+{
+    bool mapped;
+    struct kr_bytes name = agent_policy_group(r->c->policy, group, &mapped);
+
+    return mapped ? kr_head_add_ref(to, KR_LIT("impersonate-group"), name)
+                  : add_prefixed(r, to, "impersonate-group", name);
+}
+
 static int add_user(struct agent_request *r, struct kr_head *to)
 {
     if (is_system_user(r))
@@ -90,12 +100,15 @@ static int add_extra(struct kr_head *to, const struct kr_extra *extra)
 
 int agent_request_identity(struct agent_request *r, struct kr_head *to)
 {
-    int rc = add_user(r, to);
+    int rc;
 
+    if (r->c->policy->identity == AGENT_FIXED)
+        return 0; /* all run as the agent's own account: its RBAC is what they may */
+    rc = add_user(r, to);
     if (rc == 0)
         KR_ASSERT(to->fields[to->n - 1].value.n != 0);
     for (size_t i = 0; i < r->who.group_count && rc == 0; i++)
-        rc = add_prefixed(r, to, "impersonate-group", r->who.groups[i]);
+        rc = add_group(r, to, r->who.groups[i]);
     if (rc == 0 && r->who.uid.n != 0)
         rc = kr_head_add(to, KR_LIT("impersonate-uid"), r->who.uid);
     for (size_t i = 0; i < r->who.extra_count && rc == 0; i++)

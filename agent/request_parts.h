@@ -8,6 +8,7 @@
 #define AGENT_REQUEST_PARTS_H
 
 #include "agent/apiserver.h"
+#include "agent/policy.h"
 #include "agent/rebase.h"
 #include "http/forward.h"
 #include "kube/headers.h"
@@ -24,6 +25,7 @@ struct agent_request {
     struct kr_timer deadline;
     struct kr_watch_lines lines;
     uint32_t token_generation;
+    size_t *counted; /* that of watches or upgrades, or NULL */
     int attempts;
     int opens;   /* that failed */
     int code;    /* that the hub got, 0 before */

@@ -10,6 +10,7 @@
  *                                  that was all, else as above */
 #include <stdlib.h>
 
+#include "agent/policy.h"
 #include "agent/sync_call.h"
 #include "agent/sync_rules.h"
 #include "base/assert.h"
@@ -267,12 +268,16 @@ int agent_sync_open(struct agent_sync_call *s, const struct kr_sync_open *open, 
 {
     const struct kr_subscription *sub = &open->subscription;
     const struct agent_options *o = s->all->c->options;
+    struct agent_verdict verdict;
     bool everywhere;
     int rc;
 
     kr_timer_stop(s->all->c->sched, &s->deadline);
     if (!agent_sync_allows(o, sub->group, sub->resource))
         return refuse(s, KR_SYNC_DENIED, "the agent's configuration does not allow it");
+    agent_policy_check_sync(s->all->c->policy, sub->group, sub->resource, &verdict);
+    if (!verdict.allowed)
+        return refuse(s, KR_SYNC_DENIED, verdict.text);
     rc = agent_sync_namespaces(o, sub, &s->arena, &s->namespaces, &s->namespace_count, &everywhere);
     if (rc == 0 && s->namespace_count == 0 && !everywhere)
         return refuse(s, KR_SYNC_DENIED, "the agent's configuration allows none of the namespaces");

@@ -119,8 +119,13 @@ YAML
 }
 
 start_agent() {
-    local cluster=$1 context_line=
+    local cluster=$1 context_line= policy_line=
     if [[ -n $user_context ]]; then context_line="context: $user_context"; fi
+    # A cluster of the caller's is only read, which is what an agent allows without a file.
+    if [[ -z $user_kubeconfig ]]; then
+        printf 'mode: read-write\nexec: true\n' >"$dir/policy.yaml"
+        policy_line="policyFile: $dir/policy.yaml"
+    fi
     cat >"$dir/agent-$cluster.yaml" <<YAML
 hubs: ["$agents"]
 adminListen: 127.0.0.1:0
@@ -130,6 +135,7 @@ keyFile: $dir/pki/agent-$cluster-a.key
 kubeconfig: $(cluster_kubeconfig "$cluster")
 drainTimeout: 1s
 $context_line
+$policy_line
 YAML
     start "agent-$cluster" "$bin/kuberelay-agent" --config "$dir/agent-$cluster.yaml"
     agent_pid[$cluster]=${pids[-1]}

@@ -236,11 +236,13 @@ class Hub:
         name = f"{self.setup.label}-agent-{cluster}"
         conf = self.setup.world.dir / f"{name}.yaml"
         kubeconfig = write_kubeconfig(self.setup.world.dir / f"{name}.kubeconfig", self.setup)
+        policy = self.setup.world.dir / "policy.yaml"
+        policy.write_text("mode: read-write\nexec: true\n")
         conf.write_text(
             f"hubs:\n- 127.0.0.1:{self.dial_port}\ncaFile: {self.programs.pki / 'ca.crt'}\n"
             f"certFile: {cert}\nkeyFile: {cert.with_suffix('.key')}\n"
             f"kubeconfig: {kubeconfig}\nlanes: {lanes}\nlogLevel: warn\n"
-            f"adminListen: 127.0.0.1:{free_port()}\ndrainTimeout: 1s\n"
+            f"policyFile: {policy}\nadminListen: 127.0.0.1:{free_port()}\ndrainTimeout: 1s\n"
         )
         return self.setup.world.spawn(name, [self.programs.agent, "--config", conf])
 

@@ -109,6 +109,8 @@ static void make_edge(struct world *w, unsigned i)
     e->core = (struct agent_core){.options = &w->agent_options, .sched = &w->sched};
     snprintf(e->core.self.name, sizeof e->core.self.name, "edge-%u", i);
     snprintf(e->core.self.instance, sizeof e->core.self.instance, "0");
+    e->policy = (struct agent_policy){.mode = AGENT_READ_WRITE, .exec = true};
+    e->core.policy = &e->policy;
     kr_rand_seed(&e->core.rand, w->seed + 100 + i);
     e->core.metrics = kr_metrics_create(agent_counters, AGENT_COUNTERS_N);
     KR_ASSERT(e->core.metrics != NULL && kr_h2_shared_init(&e->core.h2, AGENT_BUDGET) == 0);

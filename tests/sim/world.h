@@ -9,6 +9,7 @@
 #define SIM_WORLD_H
 
 #include "agent/core.h"
+#include "agent/policy.h"
 #include "base/sched.h"
 #include "fakes/mem_pipe.h"
 #include "hub/front.h"
@@ -101,6 +102,7 @@ struct lane { /* one tunnel of an agent, and the dialling of it */
 struct edge { /* one cluster: agent and API server */
     struct world *w;
     struct agent_core core;
+    struct agent_policy policy;
     struct lane lanes[LANES];
     char name[16];
 };

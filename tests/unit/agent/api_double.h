@@ -12,6 +12,7 @@
 #include "agent/apiserver.h"
 #include "agent/core.h"
 #include "agent/counters.h"
+#include "agent/policy.h"
 #include "base/err.h"
 
 enum { TURNS_MAX = 4096 };
@@ -44,6 +45,7 @@ struct api_world { /* an agent with nothing but its parts for the fleet view */
     struct agent_options options;
     struct agent_core c;
     struct agent_apiserver api;
+    struct agent_policy policy; /* zeroed: reading is allowed, what is closed by default is not */
 };
 
 /* ---- the exchange */
@@ -226,6 +228,7 @@ static __attribute__((unused)) void api_world_init(struct api_world *w)
     w->c.options = &w->options;
     w->c.sched = &w->sched;
     w->c.api = &w->api;
+    w->c.policy = &w->policy;
     w->c.metrics = kr_metrics_create(agent_counters, AGENT_COUNTERS_N);
     assert_non_null(w->c.metrics);
     kr_rand_seed(&w->c.rand, 1);
