@@ -66,30 +66,7 @@ void hub_fleet_config_destroy(struct hub_fleet_config *f)
 
 /* ---- what the rules are made of ---- */
 
-bool hub_names_have(const struct hub_names *names, struct kr_bytes name)
-{
-    size_t low = 0;
-    size_t high = names->in.n;
-
-    if (names->all)
-        return true;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        struct kr_bytes at = kr_bytes_str(names->in.v[mid]);
-        size_t n = at.n < name.n ? at.n : name.n;
-        int order = n != 0 ? memcmp(at.p, name.p, n) : 0;
-
-        if (order == 0 && at.n == name.n)
-            return true;
-        if (order < 0 || (order == 0 && at.n < name.n))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return false;
-}
-
-bool hub_names_have_resource(const struct hub_names *names, struct kr_bytes group,
+bool hub_names_have_resource(const struct kr_names *names, struct kr_bytes group,
                              struct kr_bytes resource, bool by_star)
 {
     if (names->all && by_star)
@@ -113,7 +90,7 @@ bool hub_selection_has(const struct hub_fleet_config *f, const struct hub_select
     if (!s->given)
         return true;
     if (!s->by_labels)
-        return hub_names_have(&s->names, kr_bytes_str(cluster));
+        return kr_names_have(&s->names, kr_bytes_str(cluster));
     l = kr_map_get(&f->labels, kr_bytes_str(cluster));
     return kr_label_selector_matches(&s->labels, l != NULL ? l->labels : NULL,
                                      l != NULL ? l->n : 0);

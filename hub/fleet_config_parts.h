@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "base/yaml_map.h"
 #include "hub/fleet_config.h"
 #include "kube/selector.h"
 
@@ -15,38 +16,31 @@
 #define HUB_FLEET_LABELS_MAX 64
 #define HUB_FLEET_READERS_MAX 1000
 #define HUB_FLEET_PROFILES_MAX 256
-#define HUB_FLEET_ITEMS_MAX 10000 /* of one list */
 
 struct hub_cluster_labels {
     struct kr_label *labels; /* sorted */
     size_t n;
 };
 
-/* A set of names. */
-struct hub_names {
-    bool all;             /* "*" stands among them */
-    struct kr_strings in; /* sorted */
-};
-
 /* Which clusters a rule or a profile is about. */
 struct hub_selection {
     bool given;
-    struct hub_names names;
+    struct kr_names names;
     bool by_labels;
     struct kr_label_selector labels;
 };
 
 struct hub_reader_rule {
-    struct hub_names users;
-    struct hub_names groups;
+    struct kr_names users;
+    struct kr_names groups;
     struct hub_selection clusters;
-    struct hub_names namespaces;
-    struct hub_names resources;
+    struct kr_names namespaces;
+    struct kr_names resources;
 };
 
 struct hub_profile_rule {
     struct hub_profile profile; /* its resources are those of `resources` */
-    struct hub_names resources;
+    struct kr_names resources;
     struct hub_selection clusters;
 };
 
@@ -68,9 +62,8 @@ struct hub_fleet_config {
 int hub_fleet_file_parse(struct hub_fleet_config *f, const char *name, struct kr_bytes text,
                          struct kr_note *why);
 
-bool hub_names_have(const struct hub_names *names, struct kr_bytes name);
 /* Whether a list of resources means this one. `*` does not mean what must be named. */
-bool hub_names_have_resource(const struct hub_names *names, struct kr_bytes group,
+bool hub_names_have_resource(const struct kr_names *names, struct kr_bytes group,
                              struct kr_bytes resource, bool by_star);
 bool hub_selection_has(const struct hub_fleet_config *f, const struct hub_selection *s,
                        const char *cluster);

@@ -14,10 +14,10 @@ struct hub_reader_sight {
 
 static bool is_reader(const struct hub_reader_rule *r, const struct hub_reader *who)
 {
-    if (hub_names_have(&r->users, who->user))
+    if (kr_names_have(&r->users, who->user))
         return true;
     for (size_t i = 0; i < who->group_count; i++) {
-        if (hub_names_have(&r->groups, who->groups[i]))
+        if (kr_names_have(&r->groups, who->groups[i]))
             return true;
     }
     return false;
@@ -53,7 +53,7 @@ static bool sees_namespace(const void *sight, const struct hub_shelf *shelf, str
     const struct hub_reader_sight *s = sight;
 
     for (size_t i = 0; i < s->n; i++) {
-        if (hub_names_have(&s->rules[i]->namespaces, ns) &&
+        if (kr_names_have(&s->rules[i]->namespaces, ns) &&
             hub_selection_has(s->config, &s->rules[i]->clusters, shelf->cluster))
             return true;
     }

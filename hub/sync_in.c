@@ -113,11 +113,12 @@ static void drop_message(struct hub_sync_in *s)
 
 static void drop_all(struct hub_sync_in *s)
 {
-    struct kr_list *link;
-
     drop_message(s);
-    while ((link = kr_list_pop(&s->inbox)) != NULL)
-        free(KR_CONTAINER_OF(link, struct message, link));
+    KR_LIST_FOREACH_SAFE(node, &s->inbox)
+    {
+        free(KR_CONTAINER_OF(node, struct message, link));
+    }
+    kr_list_init(&s->inbox);
 }
 
 /* The last thing that a step does: the owner may free `s` in there. */

@@ -252,11 +252,11 @@ static const struct {
     const char *text;
     const char *says; /* behind "FILE:" */
 } bad[] = {
-    {"a\n", "1: a mapping is expected"},
+    {"a\n", "1: the file: a mapping is expected"},
     {"readers:\n", "1: readers: a list is expected"},
-    {"- readers\n", "1: a mapping is expected"},
-    {"reader: []\n", "1: unknown key \"reader\""},
-    {"onDemand: true\nonDemand: true\n", "2: onDemand is given twice"},
+    {"- readers\n", "1: the file: a mapping is expected"},
+    {"reader: []\n", "1: the file: unknown key \"reader\""},
+    {"onDemand: true\nonDemand: true\n", "2: the file: onDemand is given twice"},
     {"onDemand: maybe\n", "1: onDemand: true or false is expected"},
     {"readers: [alice]\n", "1: readers[0]: a mapping is expected"},
     {"readers:\n- users: [a]\n  clusters: ['*']\n", "2: readers[0]: resources are missing"},
