@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "certs/ca.h"
+#include "certs/ca_parts.h"
 
 #include <openssl/ec.h>
 #include <openssl/err.h>
@@ -10,12 +10,6 @@
 #include "certs/cert_build.h"
 #include "certs/identity.h"
 #include "certs/x509_util.h"
-
-struct kr_ca {
-    X509 *cert;
-    EVP_PKEY *key;
-    char domain[KR_SPIFFE_ID_MAX + 1];
-};
 
 int64_t kr_ca_lifetime_default_s(enum kr_role role)
 {
@@ -43,7 +37,7 @@ int64_t kr_ca_lifetime_max_s(enum kr_role role)
     return 365 * KR_CA_DAY_S;
 }
 
-static int new_key(EVP_PKEY **out, const char *curve, struct kr_note *why)
+int kr_ca_new_key(EVP_PKEY **out, const char *curve, struct kr_note *why)
 {
     ERR_clear_error();
     *out = EVP_EC_gen(curve);
@@ -94,7 +88,7 @@ int kr_ca_create_root(struct kr_pem_pair *out, const char *trust_domain, int yea
                            trust_domain);
     if (years < 1 || years > 30)
         return kr_note_set(why, KR_EINVAL, "a root lives 1 to 30 years");
-    rc = new_key(&key, "P-384", why);
+    rc = kr_ca_new_key(&key, "P-384", why);
     if (rc == 0)
         rc = kr_cert_start(&x, key, now_wall_ms, (int64_t)years * 365 * KR_CA_DAY_S, why);
     if (rc == 0)
@@ -233,7 +227,7 @@ static int make_uri(const struct kr_ca *ca, const struct kr_leaf *leaf,
     return kr_spiffe_id_format(&id, out, why);
 }
 
-static int check_leaf(const struct kr_leaf *leaf, struct kr_note *why)
+int kr_ca_check_leaf(const struct kr_leaf *leaf, struct kr_note *why)
 {
     bool hub = leaf->role == KR_ROLE_HUB;
 
@@ -263,7 +257,7 @@ static int fill_subject(X509 *x, const struct kr_leaf *leaf, struct kr_note *why
     return rc;
 }
 
-static int fill_leaf(X509 *x, struct kr_ca *ca, const struct kr_leaf *leaf, struct kr_note *why)
+int kr_ca_fill_leaf(X509 *x, struct kr_ca *ca, const struct kr_leaf *leaf, struct kr_note *why)
 {
     const struct {
         int nid;
@@ -316,15 +310,15 @@ int kr_ca_issue(struct kr_ca *ca, const struct kr_leaf *leaf, int64_t now_wall_m
     int rc;
 
     memset(out, 0, sizeof *out);
-    rc = check_leaf(leaf, why);
+    rc = kr_ca_check_leaf(leaf, why);
     if (rc == 0)
         rc = check_lifetime(ca, leaf, now_wall_ms, &life_s, why);
     if (rc == 0)
-        rc = new_key(&key, "P-256", why);
+        rc = kr_ca_new_key(&key, "P-256", why);
     if (rc == 0)
         rc = kr_cert_start(&x, key, now_wall_ms, life_s, why);
     if (rc == 0)
-        rc = fill_leaf(x, ca, leaf, why);
+        rc = kr_ca_fill_leaf(x, ca, leaf, why);
     if (rc == 0)
         rc = kr_cert_sign(x, ca->key, why);
     if (rc == 0)

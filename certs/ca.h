@@ -65,9 +65,21 @@ int64_t kr_ca_lifetime_max_s(enum kr_role role);
 int kr_ca_issue(struct kr_ca *ca, const struct kr_leaf *leaf, int64_t now_wall_ms,
                 struct kr_pem_pair *out, struct kr_note *why);
 
+/* Certifies the key of a request (certs/csr.h) as `leaf`, an agent; nothing else of the request is
+ * looked at. The lifetime may be as short as a minute, and is cut where the CA's own ends.
+ * `chain` gets the certificate and, if the CA is not a root, the CA's behind it, as PEM. */
+int kr_ca_issue_csr(struct kr_ca *ca, const struct kr_leaf *leaf, struct kr_bytes csr,
+                    int64_t now_wall_ms, struct kr_buf *chain, struct kr_note *why);
+/* A CA that certifies agents only (a path length of 0, no DNS names and no addresses), for a hub.
+ */
+int kr_ca_create_agent_ca(struct kr_ca *root, int64_t lifetime_s, int64_t now_wall_ms,
+                          struct kr_pem_pair *out, struct kr_note *why);
+
 /* 0 if the key belongs to the certificate. */
 int kr_pem_check_pair(struct kr_bytes cert_pem, struct kr_bytes key_pem, struct kr_note *why);
 /* 0 if the first certificate is one of a CA. */
 int kr_pem_check_ca(struct kr_bytes cert_pem, struct kr_note *why);
+/* 0 if the chain (leaf first) leads to one of the roots, whatever the time. */
+int kr_pem_check_chain(struct kr_bytes chain_pem, struct kr_bytes roots_pem, struct kr_note *why);
 
 #endif

@@ -17,6 +17,11 @@ int kr_hmac(const uint8_t key[KR_HMAC_SIZE], struct kr_bytes in, uint8_t out[KR_
     return 0;
 }
 
+int kr_sha256(struct kr_bytes in, uint8_t out[KR_HMAC_SIZE])
+{
+    return EVP_Digest(in.p, in.n, out, NULL, EVP_sha256(), NULL) == 1 ? 0 : KR_ENOMEM;
+}
+
 bool kr_hmac_equal(const uint8_t a[KR_HMAC_SIZE], const uint8_t b[KR_HMAC_SIZE])
 {
     return CRYPTO_memcmp(a, b, KR_HMAC_SIZE) == 0;

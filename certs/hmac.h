@@ -9,6 +9,8 @@
 #define KR_HMAC_SIZE 32
 
 int kr_hmac(const uint8_t key[KR_HMAC_SIZE], struct kr_bytes in, uint8_t out[KR_HMAC_SIZE]);
+/* SHA-256 without a key. */
+int kr_sha256(struct kr_bytes in, uint8_t out[KR_HMAC_SIZE]);
 /* Takes the same time wherever they differ. */
 bool kr_hmac_equal(const uint8_t a[KR_HMAC_SIZE], const uint8_t b[KR_HMAC_SIZE]);
 

@@ -177,7 +177,13 @@ static int move_new(const char *from, const char *to)
     return unlink(from);
 }
 
-int kr_file_create(const char *path, struct kr_bytes content, struct kr_note *why)
+static int move_over(const char *from, const char *to)
+{
+    return rename(from, to);
+}
+
+static int put_file(const char *path, struct kr_bytes content,
+                    int (*move)(const char *from, const char *to), struct kr_note *why)
 {
     char temp[PATH_MAX];
     int n = snprintf(temp, sizeof temp, "%s.XXXXXX", path);
@@ -186,8 +192,6 @@ int kr_file_create(const char *path, struct kr_bytes content, struct kr_note *wh
 
     if (n < 0 || (size_t)n >= sizeof temp)
         return kr_note_set(why, KR_EINVAL, "the path %.80s... is too long", path);
-    if (access(path, F_OK) == 0)
-        return kr_note_set(why, KR_EEXIST, "%s exists; it is not overwritten", path);
     fd = mkostemp(temp, O_CLOEXEC); /* O_EXCL, mode 0600 */
     if (fd < 0)
         return fail(why, "cannot create", path);
@@ -195,7 +199,7 @@ int kr_file_create(const char *path, struct kr_bytes content, struct kr_note *wh
         rc = fail(why, "cannot write", path);
     if (close(fd) != 0 && rc == 0)
         rc = fail(why, "cannot write", path);
-    if (rc == 0 && move_new(temp, path) != 0)
+    if (rc == 0 && move(temp, path) != 0)
         rc = errno == EEXIST ? kr_note_set(why, KR_EEXIST, "%s exists; it is not overwritten", path)
                              : fail(why, "cannot create", path);
     if (rc != 0)
@@ -203,6 +207,18 @@ int kr_file_create(const char *path, struct kr_bytes content, struct kr_note *wh
     else
         sync_parent(path);
     return rc;
+}
+
+int kr_file_create(const char *path, struct kr_bytes content, struct kr_note *why)
+{
+    if (access(path, F_OK) == 0)
+        return kr_note_set(why, KR_EEXIST, "%s exists; it is not overwritten", path);
+    return put_file(path, content, move_new, why);
+}
+
+int kr_file_replace(const char *path, struct kr_bytes content, struct kr_note *why)
+{
+    return put_file(path, content, move_over, why);
 }
 
 int kr_file_create_pair(const char *path_a, struct kr_bytes a, const char *path_b,

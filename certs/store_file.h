@@ -24,6 +24,8 @@ void kr_buf_cleanse(struct kr_buf *b);
 int kr_dir_ensure(const char *path, struct kr_note *why);
 /* Writes a new file: temporary name, fsync, then a rename that fails if `path` is taken. */
 int kr_file_create(const char *path, struct kr_bytes content, struct kr_note *why);
+/* The same in place of whatever is there: a reader sees the old file or the new one, whole. */
+int kr_file_replace(const char *path, struct kr_bytes content, struct kr_note *why);
 /* Two files or none. */
 int kr_file_create_pair(const char *path_a, struct kr_bytes a, const char *path_b,
                         struct kr_bytes b, struct kr_note *why);

@@ -130,6 +130,7 @@ int kr_agent_state_encode(const struct kr_agent_state *m, struct kr_buf *out)
     p.heartbeat = m->heartbeat;
     p.loop_lag_ms = m->loop_lag_ms;
     p.draining = m->draining;
+    p.bundle_generation = m->bundle_generation;
     p.n_features = m->feature_count;
     p.features = texts(m->features, m->feature_count, &arena, &rc);
     if (rc == 0)
@@ -167,6 +168,7 @@ int kr_agent_state_decode(struct kr_agent_state *m, struct kr_bytes in, struct k
         .draining = p->draining != 0,
         .features = view(p->features, p->n_features, arena),
         .feature_count = p->n_features,
+        .bundle_generation = p->bundle_generation,
     };
     return m->features != NULL ? 0 : kr_note_set(why, KR_ENOMEM, "no memory for AgentState");
 }
@@ -191,6 +193,9 @@ int kr_hub_state_encode(const struct kr_hub_state *m, struct kr_buf *out)
     p.version = text(m->version, &arena, &rc);
     p.n_features = m->feature_count;
     p.features = texts(m->features, m->feature_count, &arena, &rc);
+    p.bundle = (ProtobufCBinaryData){.len = m->bundle.n, .data = (uint8_t *)m->bundle.p};
+    p.bundle_generation = m->bundle_generation;
+    p.pending = m->pending;
     if (rc == 0)
         rc = pack(&p.base, out);
     kr_arena_deinit(&arena);
@@ -223,6 +228,9 @@ int kr_hub_state_decode(struct kr_hub_state *m, struct kr_bytes in, struct kr_ar
         .version = kr_bytes_str(p->version),
         .features = view(p->features, p->n_features, arena),
         .feature_count = p->n_features,
+        .bundle = kr_bytes_of(p->bundle.data, p->bundle.len),
+        .bundle_generation = p->bundle_generation,
+        .pending = p->pending != 0,
     };
     return m->hubs != NULL && m->features != NULL
                ? 0

@@ -52,6 +52,7 @@ struct kr_agent_state {
     bool draining;
     const struct kr_bytes *features;
     size_t feature_count;
+    uint64_t bundle_generation;
 };
 
 enum kr_refusal {
@@ -75,6 +76,9 @@ struct kr_hub_state {
     struct kr_bytes version;
     const struct kr_bytes *features;
     size_t feature_count;
+    struct kr_bytes bundle; /* PEM */
+    uint64_t bundle_generation;
+    bool pending;
 };
 
 struct kr_extra {
