@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "base/rand.h"
+#include "wire/digest.h"
 
 #define FIRST_CAP 64
 #define NUMBERS_MAX UINT32_C(0x7FFFFFFF)
@@ -65,6 +66,34 @@ static size_t packed_size(const struct kr_label *labels, size_t n)
     return size;
 }
 
+/* ---- marks ---- */
+
+static uint64_t mark_of(uint64_t hash)
+{
+    return UINT64_C(1) << (hash >> 58);
+}
+
+uint64_t hub_label_key_mark(struct kr_bytes key)
+{
+    return mark_of(kr_key_hash(key, KR_LIT("")));
+}
+
+/* A value may be empty, too: then the mark of the pair is that of the key. */
+uint64_t hub_label_pair_mark(struct kr_bytes key, struct kr_bytes value)
+{
+    return mark_of(kr_key_hash(key, value));
+}
+
+static uint64_t marks_of(const struct kr_label *labels, size_t n)
+{
+    uint64_t marks = 0;
+
+    for (size_t i = 0; i < n; i++)
+        marks |=
+            hub_label_key_mark(labels[i].key) | hub_label_pair_mark(labels[i].key, labels[i].value);
+    return marks;
+}
+
 /* ---- the table ---- */
 
 void hub_label_sets_init(struct hub_label_sets *t, struct hub_ledger *ledger)
@@ -76,12 +105,14 @@ void hub_label_sets_init(struct hub_label_sets *t, struct hub_ledger *ledger)
 static void free_tables(struct hub_label_sets *t)
 {
     hub_ledger_free(t->ledger, t->sets, t->cap * sizeof *t->sets);
+    hub_ledger_free(t->ledger, t->marks, t->cap * sizeof *t->marks);
     hub_ledger_free(t->ledger, t->slots, t->slot_count * sizeof *t->slots);
     for (int i = 0; i < 2; i++) {
         hub_ledger_free(t->ledger, t->scratch[i], t->scratch_cap * sizeof *t->scratch[i]);
         t->scratch[i] = NULL;
     }
     t->sets = NULL;
+    t->marks = NULL;
     t->slots = NULL;
     t->cap = t->slot_count = t->scratch_cap = 0;
     t->free_first = t->used = 0;
@@ -132,13 +163,25 @@ static int grow_numbers(struct hub_label_sets *t)
 {
     size_t cap = t->cap != 0 ? t->cap + t->cap / 2 : FIRST_CAP;
     struct hub_label_set **sets;
+    uint64_t *marks;
 
     if (cap > NUMBERS_MAX)
         return KR_EFULL;
-    sets = hub_ledger_resize(t->ledger, t->sets, t->cap * sizeof *sets, cap * sizeof *sets);
-    if (sets == NULL)
+    sets = hub_ledger_alloc(t->ledger, cap * sizeof *sets);
+    marks = hub_ledger_alloc(t->ledger, cap * sizeof *marks);
+    if (sets == NULL || marks == NULL) {
+        hub_ledger_free(t->ledger, sets, cap * sizeof *sets);
+        hub_ledger_free(t->ledger, marks, cap * sizeof *marks);
         return KR_ENOMEM;
+    }
+    if (t->cap != 0) {
+        memcpy(sets, t->sets, t->cap * sizeof *sets);
+        memcpy(marks, t->marks, t->cap * sizeof *marks);
+    }
+    hub_ledger_free(t->ledger, t->sets, t->cap * sizeof *sets);
+    hub_ledger_free(t->ledger, t->marks, t->cap * sizeof *marks);
     t->sets = sets;
+    t->marks = marks;
     t->cap = cap;
     return 0;
 }
@@ -254,6 +297,7 @@ int hub_label_sets_take(struct hub_label_sets *t, const struct kr_label *labels,
     }
     *number = take_number(t);
     t->sets[*number] = s;
+    t->marks[*number] = marks_of(labels, n);
     t->slots[slot] = *number + 1;
     t->count++;
     s->payer = payer;

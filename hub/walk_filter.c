@@ -57,6 +57,33 @@ static int copy_some(struct kr_arena *a, const struct kr_label_selector *in, boo
     return rc;
 }
 
+/* The marks that a set needs for one requirement: any of the pairs, and the key. */
+static uint64_t pair_mask(const struct kr_requirement *r)
+{
+    uint64_t mask = 0;
+
+    for (size_t i = 0; i < r->value_count; i++)
+        mask |= hub_label_pair_mark(r->key, r->values[i]);
+    return mask;
+}
+
+static int make_masks(struct hub_walk_filter *f)
+{
+    f->masks = kr_arena_alloc(&f->arena, (f->rest.n * 2 + 1) * sizeof *f->masks);
+    if (f->masks == NULL)
+        return KR_ENOMEM;
+    for (size_t i = 0; i < f->rest.n; i++) {
+        const struct kr_requirement *r = &f->rest.all[i];
+
+        if (r->op == KR_OP_NOT_IN || r->op == KR_OP_NOT_EXISTS)
+            continue;
+        f->masks[f->mask_count++] = hub_label_key_mark(r->key);
+        if (r->op == KR_OP_IN)
+            f->masks[f->mask_count++] = pair_mask(r);
+    }
+    return 0;
+}
+
 int hub_walk_filter_init(struct hub_walk_filter *f, struct hub_label_sets *sets,
                          const struct kr_label_selector *selector)
 {
@@ -67,7 +94,9 @@ int hub_walk_filter_init(struct hub_walk_filter *f, struct hub_label_sets *sets,
     if (selector == NULL || selector->n == 0)
         return 0;
     rc = copy_some(&f->arena, selector, false, &f->rest);
-    return rc == 0 ? copy_some(&f->arena, selector, true, &f->cluster) : rc;
+    if (rc == 0)
+        rc = copy_some(&f->arena, selector, true, &f->cluster);
+    return rc == 0 ? make_masks(f) : rc;
 }
 
 void hub_walk_filter_deinit(struct hub_walk_filter *f)
@@ -105,11 +134,26 @@ static bool reserve(struct hub_walk_filter *f, size_t word)
     return true;
 }
 
-bool hub_walk_filter_judge(struct hub_walk_filter *f, uint32_t set)
+static bool may_match(const struct hub_walk_filter *f, uint64_t marks)
+{
+    for (size_t i = 0; i < f->mask_count; i++) {
+        if ((marks & f->masks[i]) == 0)
+            return false;
+    }
+    return true;
+}
+
+static bool matches(const struct hub_walk_filter *f, uint32_t set)
 {
     size_t n;
     const struct kr_label *labels = hub_label_sets_get(f->sets, set, &n);
-    bool match = kr_label_selector_matches(&f->rest, labels, n);
+
+    return kr_label_selector_matches(&f->rest, labels, n);
+}
+
+bool hub_walk_filter_judge(struct hub_walk_filter *f, uint32_t set)
+{
+    bool match = may_match(f, hub_label_sets_marks(f->sets, set)) && matches(f, set);
 
     if (reserve(f, set / 32))
         f->known[set / 32] |= (uint64_t)(match ? 3 : 1) << (set % 32 * 2);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* walk_filter: a label selector as a walk uses it: what it says of kuberelay.io/cluster is judged
- * once for each shelf, the rest once for each set of labels (remembered in two bits a set). The
- * numbers of sets mean the same as long as the walk lasts: what it may give holds its set.
+ * once for each shelf, the rest once for each set of labels (remembered in two bits a set), most
+ * sets being ruled out by their marks alone: where each object has a set of its own, that counts.
+ * The numbers of sets mean the same as long as the walk lasts: what it may give holds its set.
  * Memory: copies the selector. Errors: KR_ENOMEM. Threads: one owner. */
 #ifndef HUB_WALK_FILTER_H
 #define HUB_WALK_FILTER_H
@@ -15,6 +16,8 @@ struct hub_walk_filter { /* embed it; read rest.n; the fields belong to walk_fil
     struct kr_arena arena;
     struct kr_label_selector rest;
     struct kr_label_selector cluster;
+    uint64_t *masks; /* a set that matches has at least one mark of each */
+    size_t mask_count;
     uint64_t *known;
     size_t words;
 };

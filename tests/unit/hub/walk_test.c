@@ -115,6 +115,46 @@ static void test_walk_when_labels_are_asked_for_then_only_their_pods_come(void *
     world_deinit(&w);
 }
 
+static void expect_selected(struct world *w, const char *text, const char *expected)
+{
+    struct kr_label_selector selector;
+    struct kr_arena arena;
+    struct kr_note why;
+
+    kr_arena_init(&arena, 1000, 100000);
+    assert_int_equal(kr_label_selector_parse(kr_bytes_str(text), &arena, &selector, &why), 0);
+    expect_walk(walk(w, (struct hub_walk_query){.labels = &selector}), expected);
+    kr_arena_deinit(&arena);
+}
+
+/* Each operator: what rules a set out early must not rule out too much. */
+static void test_walk_when_each_operator_is_used_then_it_selects_as_it_says(void **state)
+{
+    struct kr_label labels[] = {{KR_LIT("app"), KR_LIT("")}, {KR_LIT("tier"), KR_LIT("7")}};
+    struct hub_incoming in = pod("ns", "tiered", 1);
+    struct world w;
+
+    (void)state;
+    world_init(&w, roomy());
+    in.labels = labels;
+    in.label_count = 2;
+    assert_int_equal(hub_shelf_put(shelf(&w, "a"), &in), 0);
+    assert_int_equal(put_labelled(shelf(&w, "a"), "ns", "web", 1, "web"), 0);
+    assert_int_equal(put(shelf(&w, "a"), "ns", "none", 1), 0);
+    expect_selected(&w, "app", "ns/tiered@a ns/web@a");
+    expect_selected(&w, "!app", "ns/none@a");
+    expect_selected(&w, "app=", "ns/tiered@a");
+    expect_selected(&w, "app=web", "ns/web@a");
+    expect_selected(&w, "app!=web", "ns/none@a ns/tiered@a");
+    expect_selected(&w, "app in (db,web,cache)", "ns/web@a");
+    expect_selected(&w, "app notin (db,web)", "ns/none@a ns/tiered@a");
+    expect_selected(&w, "tier>6", "ns/tiered@a");
+    expect_selected(&w, "tier<7", "");
+    expect_selected(&w, "app,tier in (7),!other", "ns/tiered@a");
+    expect_selected(&w, "kuberelay.io/cluster!=b,app", "ns/tiered@a ns/web@a");
+    world_deinit(&w);
+}
+
 static void test_walk_when_the_selector_is_freed_then_the_walk_has_its_own(void **state)
 {
     char key[] = "app";
@@ -282,6 +322,7 @@ int main(void)
         cmocka_unit_test(test_walk_when_a_namespace_is_asked_for_then_only_that_comes),
         cmocka_unit_test(test_walk_when_it_goes_on_then_it_starts_behind_the_key),
         cmocka_unit_test(test_walk_when_labels_are_asked_for_then_only_their_pods_come),
+        cmocka_unit_test(test_walk_when_each_operator_is_used_then_it_selects_as_it_says),
         cmocka_unit_test(test_walk_when_the_selector_is_freed_then_the_walk_has_its_own),
         cmocka_unit_test(test_walk_when_not_all_may_be_seen_then_the_rest_does_not_come),
         cmocka_unit_test(test_walk_when_there_are_many_pods_then_sight_is_asked_once_a_namespace),
