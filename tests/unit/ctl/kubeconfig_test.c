@@ -149,6 +149,32 @@ static void test_kubeconfig_when_kubectl_reads_it_then_data_is_the_files(void **
     }
 }
 
+#define FILES_OF_ALICE                                                                             \
+    "kubeconfig --files --server https://hub.test:6443 --ca pki/ca.crt --cert pki/user-alice.crt " \
+    "--key pki/user-alice.key "
+
+static void test_kubeconfig_when_fleet_then_one_context_more(void **state)
+{
+    char *out;
+
+    (void)state;
+    assert_int_equal(run(FILES_OF_ALICE "--cluster edge-1 --fleet", &out), 0);
+    assert_non_null(strstr(out, "- name: \"edge-1\"\n  cluster:\n    server: "
+                                "\"https://hub.test:6443/clusters/edge-1\"\n"));
+    assert_non_null(strstr(out, "- name: \"fleet\"\n  cluster:\n    server: "
+                                "\"https://hub.test:6443/clusters/*\"\n"));
+    assert_non_null(strstr(out, "- name: \"fleet\"\n  context:\n    cluster: \"fleet\"\n"));
+    assert_non_null(strstr(out, "current-context: \"edge-1\"\n"));
+    free(out);
+    assert_int_equal(run(FILES_OF_ALICE "--fleet", &out), 0);
+    assert_non_null(strstr(out, "current-context: \"fleet\"\n"));
+    free(out);
+    assert_int_equal(run(FILES_OF_ALICE "--fleet --cluster fleet", &out), 2);
+    free(out);
+    assert_int_equal(run(FILES_OF_ALICE, &out), 2);
+    free(out);
+}
+
 #define IN_DIR(f) cmocka_unit_test_setup_teardown(f, enter_dir_with_pki, leave_dir)
 
 int main(void)
@@ -156,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_DIR(test_kubeconfig_when_files_then_exact_text),
         IN_DIR(test_kubeconfig_when_out_then_private_and_not_overwritten),
+        IN_DIR(test_kubeconfig_when_fleet_then_one_context_more),
         IN_DIR(test_kubeconfig_when_kubectl_reads_it_then_data_is_the_files),
     };
 

@@ -111,6 +111,36 @@ static void test_request_when_of_each_kind_then_answered(void **state)
     finish(&w);
 }
 
+static int removed(void *owner, struct kr_bytes path, struct kr_buf *body, const char **type)
+{
+    (void)owner;
+    (void)type;
+    if (!kr_bytes_is(path, "/thing"))
+        return 404;
+    return kr_buf_append_str(body, "gone"), 200;
+}
+
+static void test_delete_when_somebody_takes_it_then_done_and_else_405(void **state)
+{
+    const struct kr_bytes request = KR_LIT("DELETE /thing HTTP/1.1\r\nHost: h\r\n\r\n");
+    struct kr_mem_peer *p;
+    struct world w;
+
+    (void)state;
+    setup(&w);
+    p = visit(&w);
+    kr_mem_peer_send(p, request);
+    run(&w, 0);
+    assert_true(has(p, "HTTP/1.1 405 "));
+    w.pages.remove = removed;
+    p = visit(&w);
+    kr_mem_peer_send(p, request);
+    run(&w, 0);
+    assert_true(has(p, "HTTP/1.1 200 "));
+    assert_true(has(p, "\r\n\r\ngone"));
+    finish(&w);
+}
+
 static void test_connections_when_too_many_then_the_next_is_closed(void **state)
 {
     struct world w;
@@ -130,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_request_when_of_each_kind_then_answered),
+        cmocka_unit_test(test_delete_when_somebody_takes_it_then_done_and_else_405),
         cmocka_unit_test(test_connections_when_too_many_then_the_next_is_closed),
     };
 
