@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "net/loop.h"
+#include "wire/sync_messages.h"
 
 #define BEAT_FIRST_MS 10000
 #define BEAT_MIN_MS 100
@@ -11,7 +12,7 @@
 
 static int send_state(struct agent_attach *a)
 {
-    static const struct kr_bytes features[] = {{(const uint8_t *)"sync/1", 6}};
+    const struct kr_bytes features[] = {KR_LIT(KR_FEATURE_SYNC)};
     const struct agent_core *c = a->c;
     struct kr_agent_state s = {
         .cluster_uid = kr_bytes_str(c->health.cluster_uid),

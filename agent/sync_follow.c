@@ -261,6 +261,12 @@ static void on_problem(void *user, enum kr_sync_problem problem, const char *tex
 {
     struct agent_sync_call *s = user;
 
+    if (problem == KR_SYNC_NOT_SERVED) { /* by which a hub forgets all of it */
+        agent_kept_reset(s->kept);
+        s->kept->valid = true;
+        s->phase = AGENT_SYNC_SENDING;
+        show(s);
+    }
     kr_sync_sender_problem(s->sender, problem, kr_bytes_str(text));
     agent_sync_pump_later(s);
 }

@@ -239,6 +239,56 @@ static void test_403_and_its_end_are_told(void **state)
     tear_down(x);
 }
 
+static const char *const no_types =
+    "{\"kind\":\"APIGroupDiscoveryList\",\"metadata\":{},\"items\":[]}";
+static const char *const only_pods =
+    "{\"kind\":\"APIGroupDiscoveryList\",\"metadata\":{},\"items\":[{\"metadata\":{},\"versions\":["
+    "{\"version\":\"v1\",\"resources\":[{\"resource\":\"pods\",\"responseKind\":{\"kind\":\"Pod\"},"
+    "\"scope\":\"Namespaced\",\"verbs\":[\"list\",\"watch\"]}]}]}]}";
+
+static void discover(struct world *x, const char *core)
+{
+    const char *const docs[] = {core, no_types};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct turn *t = next(x);
+
+        turn_head(t, 200, "content-type",
+                  "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+        turn_say(t, docs[i]);
+        turn_done(t, 0);
+    }
+    run(x, 0);
+}
+
+static void test_a_type_that_was_away_is_sent_anew(void **state)
+{
+    struct world *x = set_up();
+    const struct pod both[] = {a1, b1};
+    struct turn *t = synced(x);
+
+    (void)state;
+    agent_catalog_start(x->w.c.catalog);
+    run(x, 0);
+    discover(x, only_pods);
+    turn_done(t, KR_ECONNLOST);
+    run(x, 800);
+    t = next(x);
+    turn_answer(t, 404, status_of(&x->t, 404, "NotFound"));
+    run(x, 1000);
+    discover(x, no_types);
+    assert_int_equal(x->k.problem, KR_SYNC_NOT_SERVED);
+    x->hub.n = 0; /* that is what it means to a hub */
+    run(x, 30000);
+    discover(x, only_pods);
+    answer_list(x, both, 2, "300"); /* the very same objects */
+    assert_int_equal(x->k.problem, KR_SYNC_OK);
+    assert_int_equal(x->hub.n, 2);
+    assert_int_equal(x->k.ends, 2);
+    agent_catalog_stop(x->w.c.catalog);
+    tear_down(x);
+}
+
 /* ---- profiles */
 
 static void test_a_profile_keeps_its_paths_and_those_of_field_selectors(void **state)
@@ -399,6 +449,7 @@ int main(void)
         cmocka_unit_test(test_a_bad_profile_is_told),
         cmocka_unit_test(test_namespaces_are_those_of_both),
         cmocka_unit_test(test_403_and_its_end_are_told),
+        cmocka_unit_test(test_a_type_that_was_away_is_sent_anew),
         cmocka_unit_test(test_a_profile_keeps_its_paths_and_those_of_field_selectors),
         cmocka_unit_test(test_metadata_only_asks_for_metadata_only),
         cmocka_unit_test(test_a_hub_that_does_not_read_stops_the_reading),
