@@ -3,7 +3,6 @@
 
 #include "base/err.h"
 #include "hub/fleet_state.h"
-#include "hub/fleet_write.h"
 #include "hub/subscriptions.h"
 #include "kube/json_diff.h"
 #include "wire/digest.h"

@@ -8,10 +8,20 @@
 #include "hub/cache.h"
 #include "hub/request.h"
 #include "kube/write_body.h"
+#include "wire/messages.h"
 
 /* An edited body: what was refused as too long never comes here, and a patch is not longer than
  * what API servers take. */
 #define HUB_EDIT_MAX ((3u << 20) + (64u << 10))
+
+struct hub_write { /* read it; lives in the request's arena */
+    struct hub_type *type;
+    size_t reserved;         /* of HUB_WRITES_MAX */
+    bool edited;             /* the body is not the one that came */
+    bool as_patch;           /* it was a PUT and goes on as a PATCH */
+    size_t body_n;           /* of the new body */
+    struct kr_rebase rebase; /* subscription 0: none */
+};
 
 /* Appends it to `out`, and fills in r->write: rebase (if the body carries the version of `o`) and
  * as_patch. */

@@ -14,20 +14,9 @@
 #ifndef HUB_FLEET_WRITE_H
 #define HUB_FLEET_WRITE_H
 
-#include "hub/cache.h"
-#include "hub/request.h"
-#include "wire/messages.h"
+#include "hub/fleet_edit.h"
 
 #define HUB_WRITES_MAX (64u << 20)
-
-struct hub_write { /* read it; lives in the request's arena */
-    struct hub_type *type;
-    size_t reserved;         /* of HUB_WRITES_MAX */
-    bool edited;             /* the body is not the one that came */
-    bool as_patch;           /* it was a PUT and goes on as a PATCH */
-    size_t body_n;           /* of the new body */
-    struct kr_rebase rebase; /* subscription 0: none */
-};
 
 /* Whether it takes the request over: then it goes on by itself, to the relay or to an answer. */
 bool hub_write_begin(struct hub_request *r);
