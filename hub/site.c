@@ -102,8 +102,8 @@ static void on_end(void *user, int status, struct kr_bytes text)
     struct hub_worker *w = site->owner->w;
 
     hub_catalogs_interrupted(w->catalogs, site->name);
-    KR_LOG_AT(w->log, KR_LOG_INFO, "catalog-ended", KR_S("cluster", site->name),
-              KR_I("status", status), KR_B("reason", text));
+    KR_LOG_AT(w->log, status == KR_GRPC_UNAVAILABLE ? KR_LOG_DEBUG : KR_LOG_INFO, "catalog-ended",
+              KR_S("cluster", site->name), KR_I("status", status), KR_B("reason", text));
     site->mute = status == KR_GRPC_UNIMPLEMENTED;
     look(site); /* who waits for it may have to wait no more */
     wait(site);

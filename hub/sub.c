@@ -81,7 +81,8 @@ static void on_end(void *owner, enum hub_sync_end end, const char *why)
 {
     struct hub_sub *sub = owner;
     struct hub_worker *w = worker(sub);
-    enum kr_log_level level = end == HUB_SYNC_LOST ? KR_LOG_INFO : KR_LOG_WARN;
+    /* Of a tunnel that is lost, tunnel-down tells enough. */
+    enum kr_log_level level = end == HUB_SYNC_LOST ? KR_LOG_DEBUG : KR_LOG_WARN;
 
     KR_LOG_AT(w->log, level, "sync-ended", KR_S("cluster", sub->site->name),
               KR_B("resource", sub->wanted->type->resource),
