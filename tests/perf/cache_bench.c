@@ -56,12 +56,14 @@ static double now_ns(void)
 static size_t resident(void)
 {
     FILE *f = fopen("/proc/self/statm", "r");
-    unsigned long pages = 0;
+    char line[128] = "";
+    unsigned long pages;
+    char *second;
 
-    if (f == NULL || fscanf(f, "%*u %lu", &pages) != 1)
-        pages = 0;
-    if (f != NULL)
-        fclose(f);
+    KR_ASSERT(f != NULL && fgets(line, sizeof line, f) != NULL);
+    fclose(f);
+    second = strchr(line, ' ');
+    pages = second != NULL ? strtoul(second, NULL, 10) : 0;
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
