@@ -3,8 +3,10 @@
  * fail, none looks at what it copies. */
 #include "hub/fleet_render.h"
 
+#include "base/assert.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "kube/injected.h"
 
 #define FIXED_MAX 640         /* what is put in besides the texts of the caller */
 #define ORIGIN_PLAIN_MAX 1536 /* escaped */
@@ -61,24 +63,24 @@ struct inks {
 
 static void put_labels(struct pen *pen, const struct inks *k)
 {
-    PUT_LIT(pen, "\"kuberelay.io/cluster\":\"");
+    PUT_LIT(pen, "\"" KR_LABEL_CLUSTER "\":\"");
     put(pen, k->face->cluster, k->cluster_n);
     PUT_LIT(pen, "\"");
 }
 
 static void put_annotations(struct pen *pen, const struct inks *k)
 {
-    PUT_LIT(pen, "\"kcp.io/cluster\":\"");
+    PUT_LIT(pen, "\"" KR_NOTE_KCP_CLUSTER "\":\"");
     put(pen, k->face->cluster, k->cluster_n);
-    PUT_LIT(pen, "\",\"kuberelay.io/resource-version\":\"");
+    PUT_LIT(pen, "\",\"" KR_NOTE_VERSION "\":\"");
     put(pen, k->origin.p, k->origin.n);
     if (k->face->lossy)
-        PUT_LIT(pen, "\",\"kuberelay.io/slimmed\":\"true");
+        PUT_LIT(pen, "\",\"" KR_NOTE_SLIMMED "\":\"true");
     if (k->face->stale_since.n != 0) {
-        PUT_LIT(pen, "\",\"kuberelay.io/stale-since\":\"");
+        PUT_LIT(pen, "\",\"" KR_NOTE_STALE "\":\"");
         put(pen, k->face->stale_since.p, k->face->stale_since.n);
     }
-    PUT_LIT(pen, "\",\"multicluster.x-k8s.io/cluster-name\":\"");
+    PUT_LIT(pen, "\",\"" KR_NOTE_CLUSTER_NAME "\":\"");
     put(pen, k->face->cluster, k->cluster_n);
     PUT_LIT(pen, "\"");
 }
@@ -157,6 +159,12 @@ static int mix(struct inks *k, const struct hub_face *face, struct kr_buf *escap
     return 0;
 }
 
+static void put_down(const struct pen *pen, struct kr_buf *out)
+{
+    out->n = (size_t)(pen->p - out->p);
+    KR_ASSERT(out->n <= out->cap);
+}
+
 static size_t room_for(const struct inks *k, struct kr_bytes slim)
 {
     return slim.n + FIXED_MAX + 3 * k->cluster_n + k->origin.n + k->face->stale_since.n;
@@ -178,7 +186,7 @@ int hub_render_at(struct kr_buf *out, const struct hub_kind *kind, struct kr_byt
         put(&pen, kind->top.p, kind->top.n);
         put(&pen, slim.p + spots->top, spots->metadata - spots->top);
         put_rest(&pen, slim, slim.n, spots, &k);
-        out->n = (size_t)(pen.p - out->p);
+        put_down(&pen, out);
     }
     kr_buf_deinit(&escaped);
     return rc;
@@ -210,7 +218,7 @@ int hub_render_partial(struct kr_buf *out, const char *version, struct kr_bytes 
         PUT_LIT(&pen, "\",\"metadata\":{");
         put_rest(&pen, slim, spots->metadata_end, spots, &k);
         PUT_LIT(&pen, "}");
-        out->n = (size_t)(pen.p - out->p);
+        put_down(&pen, out);
     }
     kr_buf_deinit(&escaped);
     return rc;

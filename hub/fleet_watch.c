@@ -13,6 +13,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "hub/watchers.h"
+#include "kube/injected.h"
 
 #define PIECE (32u * 1024)
 #define OWN_MAX (128u << 20)
@@ -22,7 +23,6 @@
 #define LIFE_MIN_MS (30 * 60000)
 #define LIFE_MAX_MS (60 * 60000)
 #define LIFE_MAX_S (7 * 86400) /* that a client can ask for */
-#define CLUSTER_LABEL "kuberelay.io/cluster"
 
 static const char *const words[] = {
     [HUB_ADDED] = "ADDED", [HUB_MODIFIED] = "MODIFIED", [HUB_DELETED] = "DELETED"};
@@ -90,7 +90,7 @@ static bool labels_match(const struct hub_watch *w, const struct hub_object *o, 
     for (size_t i = 0; i < s->n; i++) {
         const struct kr_bytes *value = NULL;
 
-        if (kr_bytes_is(s->all[i].key, CLUSTER_LABEL))
+        if (kr_bytes_is(s->all[i].key, KR_LABEL_CLUSTER))
             value = &name;
         for (size_t k = 0; value == NULL && k < n; k++) {
             if (kr_bytes_eq(labels[k].key, s->all[i].key))

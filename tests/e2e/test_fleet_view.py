@@ -114,6 +114,49 @@ def test_what_is_not_served_says_so(shared, method, path, status):
         assert answer.json()["kind"] == "Status" and answer.json()["code"] == status
 
 
+def test_who_acts_as_another_sees_what_that_one_sees(world):
+    fleet = Fleet(world, impersonation=["user:admin=user:bob"])
+    fleet.wait_synced()
+    answer = fleet.client().get(f"/clusters/*{PODS}", [("impersonate-user", "bob")])
+    assert {key(i)[0] for i in answer.json()["items"]} == {"c1"}
+    refused = fleet.client().get(f"/clusters/*{PODS}", [("impersonate-user", "carol")])
+    assert refused.status == 403
+
+
+def test_http_1_gets_the_same(shared):
+    with shared.world.h1() as client:
+        answer = client.get(f"/clusters/*{PODS}")
+        assert answer.get("transfer-encoding") == "chunked"
+        assert shared.shown(answer.json()) == shared.union(PODS)
+        assert client.get(f"/clusters/*{PODS}?limit=3").json()["metadata"]["continue"]
+        assert client.get(f"/clusters/*{DEFAULT}/same").status == 405
+    with shared.world.h1() as client:
+        client.head("GET", f"/clusters/*{DEFAULT}?watch=1&timeoutSeconds=2")
+        status, _ = client.read_head()[:2]
+        assert status == 200
+        lines = b""
+        while piece := client.read_chunk():
+            lines += piece
+        kinds = {json.loads(line)["type"] for line in lines.splitlines()}
+        assert kinds == {"ADDED"}
+
+
+def test_a_reader_that_stops_holds_up_nobody(world):
+    fleet = Fleet(world, pods=5000)
+    fleet.wait_synced(timeout=60)
+    small = world.hub.memory_kib()
+    with H2Client(world.hub.api, world.context(), window=65535) as client:
+        stuck = [client.start("GET", f"/clusters/*{PODS}", auto_window=False) for _ in range(20)]
+        for stream in stuck:
+            stream.wait_bytes(1)
+        begun = time.monotonic()
+        assert len(fleet.list(PODS, limit=100)["items"]) == 100
+        assert time.monotonic() - begun < 5
+        assert world.hub.memory_kib() - small < 20 * 1024, "more than a chunk for each"
+        for stream in stuck:
+            stream.reset()
+
+
 # -- discovery
 
 @pytest.mark.parametrize("path", ["/api", "/apis", "/api/v1", "/apis/apps", "/apis/apps/v1"])
