@@ -312,6 +312,42 @@ def test_many_writers_lose_no_update(pod):
     assert pod.live()["metadata"]["labels"]["count"] == "20"
 
 
+def test_bodies_that_are_collected_have_a_budget(pod):
+    """64 MiB at once; without a length the largest is assumed."""
+    pod.seen()
+    client = pod.fleet.world.client()
+    path, headers = f"/clusters/c1{pod.path}", [("content-type", "application/json")]
+    held = [client.start("PUT", path, headers, end=False) for _ in range(20)]
+    for stream in held:
+        stream.send(b"{")
+    more = client.start("PUT", path, headers, end=False)
+    answer = more.answer()
+    assert answer.status == 429 and answer.get("retry-after") == "1", answer
+    for stream in held:
+        stream.reset()
+    obj = pod.seen()
+    obj["metadata"]["labels"]["n"] = "1"
+    wait_until(lambda: pod.write("PUT", obj).status == 200, 10, "room again")
+
+
+def test_a_write_while_the_agent_is_away_and_after(pod):
+    obj, site, world = pod.seen(), pod.fleet.site, pod.fleet.world
+    obj["metadata"]["labels"]["n"] = "1"
+    site.agent.kill()
+    world.wait_away("c1")
+    answer = pod.write("PUT", obj)
+    assert answer.status == 503 and answer.get("retry-after") is None, answer
+    site.agent = world.restart_agent(site.agent)
+
+    def done():
+        answer = pod.write("PUT", obj)
+        # Until the Sync is open again the version means nothing to the agent: nothing was sent.
+        assert answer.status == 200 or (answer.status, answer.get("retry-after")) == (503, "1"), answer
+        return answer.status == 200
+    wait_until(done, 30, "the write")
+    assert pod.live()["metadata"]["labels"]["n"] == "1"
+
+
 # -- parts that were left out
 
 def test_a_put_of_a_slim_object_changes_only_what_was_changed(deploy):
