@@ -38,6 +38,10 @@ static int on_item(void *user, struct kr_bytes item)
 
     if (kr_bytes_is(kr_buf_bytes(&r->scan.kind), "Table")) {
         rc = kr_row_read(item, &seen.cells, &seen.object);
+        if (rc == KR_EPROTO) { /* one that cannot be read must not hide all others */
+            r->ops->on_skipped(r->user);
+            return 0;
+        }
         if (rc == 0 && !r->told)
             rc = tell_columns(r, kr_buf_bytes(&r->scan.columns));
         if (!r->told) /* cells of columns that nobody knows are no use */

@@ -57,6 +57,8 @@ int agent_pack_read(struct agent_pack *p, const struct kr_profile *profile,
     struct kr_bytes slim;
     int rc;
 
+    if (kr_bytes_find(cells, '\n') != cells.n) /* spread over lines: the hub splits at the first */
+        cells.n = 0;
     empty_all(p);
     rc = kr_buf_append(&p->plain, cells);
     if (rc == 0)
