@@ -157,8 +157,7 @@ def test_kubectl_prints_what_it_prints_of_the_cluster(real, args):
         found = []
         for line in lines:
             line = [w for w in line if w not in drop]
-            found.append([w.replace("kuberelay.io/cluster=r1,", "").replace(
-                "kuberelay.io/cluster=r1", "<none>") for w in line])
+            found.append([re.sub("^$", "<none>", re.sub(LABEL, "", w)) for w in line])
         return found
     ours, theirs = rows(fleet, ("CLUSTER", "r1")), rows(direct, ())
 
