@@ -457,7 +457,7 @@ static int prepare(struct hub_list *l, const struct hub_token *from)
         return KR_ENOMEM;
     if (!hub_read_is_table(rd))
         return 0;
-    l->columns = hub_columns_get(rd->type, NULL);
+    l->columns = hub_fleet_columns(rd->f, rd->type);
     l->row = (struct hub_row){
         .columns = l->columns,
         .kind = &rd->kind,

@@ -31,6 +31,7 @@ void hub_fleet_state_deinit(struct hub_fleet *f)
             hub_object_unref(f->w->cache, f->plains[i].of);
         free(f->plains[i].room);
     }
+    hub_columns_unref(f->columns);
     kr_unpacker_destroy(f->unpacker);
     kr_dictionaries_destroy(f->dictionaries);
 }
@@ -101,4 +102,17 @@ int hub_fleet_plain(struct hub_fleet *f, struct hub_object *o, struct hub_plain 
         *out = slot->text;
     }
     return rc;
+}
+
+struct hub_columns *hub_fleet_columns(struct hub_fleet *f, const struct hub_type *type)
+{
+    struct hub_columns *c = hub_columns_get(type, f->columns_of == type ? f->columns : NULL);
+
+    if (c == NULL || c == f->columns)
+        return c;
+    hub_columns_unref(f->columns);
+    f->columns = c;
+    f->columns_of = type;
+    c->refs++;
+    return c;
 }

@@ -5,7 +5,7 @@
 #define HUB_FLEET_STATE_H
 
 #include "certs/hmac.h"
-#include "hub/cache.h"
+#include "hub/fleet_columns.h"
 #include "hub/worker.h"
 #include "wire/compress.h"
 
@@ -28,6 +28,8 @@ struct hub_fleet {
         size_t cap;
     } plains[HUB_PLAINS];
     unsigned next_plain;
+    struct hub_columns *columns; /* that were used last, and of which type */
+    const struct hub_type *columns_of;
     uint8_t token_key[KR_HMAC_SIZE];
     struct kr_list reads; /* hub_read.link */
     struct kr_metric *m_lists;
@@ -40,5 +42,7 @@ int hub_fleet_state_init(struct hub_fleet *f, struct hub_worker *w);
 void hub_fleet_state_deinit(struct hub_fleet *f);
 /* The text stays valid until the next call but one. KR_EPROTO: it does not unpack. */
 int hub_fleet_plain(struct hub_fleet *f, struct hub_object *o, struct hub_plain *out);
+/* The columns of the moment, with one more reference. NULL: memory. */
+struct hub_columns *hub_fleet_columns(struct hub_fleet *f, const struct hub_type *type);
 
 #endif

@@ -528,7 +528,7 @@ static int begin(struct hub_watch *w)
     if (rc == 0)
         rc = find_place(w);
     if (rc == 0 && hub_read_is_table(rd)) {
-        w->columns = hub_watchers_columns(&w->watcher);
+        w->columns = hub_fleet_columns(rd->f, rd->type);
         rc = w->columns != NULL ? 0 : KR_ENOMEM;
     }
     return rc != 0 ? rc : hub_read_send_head(rd, true);

@@ -24,7 +24,6 @@ struct hub_watchers {
     struct hub_type *type;
     struct hub_listener listener;
     struct kr_list all; /* hub_watcher.link */
-    struct hub_columns *columns;
 };
 
 /* ---- together ---- */
@@ -80,21 +79,8 @@ void hub_watchers_leave(struct hub_watcher *w)
     if (!kr_list_empty(&ws->all))
         return;
     hub_listener_stop(&ws->listener);
-    hub_columns_unref(ws->columns);
     ws->type->watchers = NULL;
     free(ws);
-}
-
-struct hub_columns *hub_watchers_columns(struct hub_watcher *w)
-{
-    struct hub_columns *fresh = hub_columns_get(w->all->type, w->all->columns);
-
-    if (fresh == NULL || fresh == w->all->columns)
-        return fresh;
-    hub_columns_unref(w->all->columns);
-    w->all->columns = fresh;
-    fresh->refs++;
-    return fresh;
 }
 
 /* ---- texts ---- */

@@ -20,8 +20,6 @@ struct hub_watcher {
 /* KR_ENOMEM. */
 int hub_watchers_join(struct hub_type *type, struct hub_watcher *w);
 void hub_watchers_leave(struct hub_watcher *w); /* one that never joined may leave, too */
-/* The columns of the moment, with one more reference. NULL: memory. */
-struct hub_columns *hub_watchers_columns(struct hub_watcher *w);
 
 /* What an event shows: an object as it was at a revision. */
 struct hub_scene {
