@@ -3,8 +3,10 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/err.h"
 #include "hub/fleet_edit.h"
+#include "hub/subscriptions.h"
 #include "hub/worker.h"
 #include "kube/injected.h"
 
@@ -254,7 +256,29 @@ void hub_write_gathered(struct hub_request *r)
     kr_buf_deinit(&body);
 }
 
-/* ---- the head of the new request ---- */
+/* ---- the new request ---- */
+
+bool hub_write_tunnel(const struct hub_request *r, struct kr_conn **conn)
+{
+    const struct hub_write *w = r->write;
+    struct hub_subscriptions *s = r->w->subscriptions;
+    const struct kr_conn *wanted;
+
+    if (w == NULL || w->rebase.subscription == 0)
+        return false;
+    *conn = NULL;
+    if (hub_subscriptions_number(s, r->cluster->name, w->type) != w->rebase.subscription)
+        return true;
+    wanted = hub_subscriptions_conn(s, r->cluster->name, w->type);
+    KR_LIST_FOREACH(node, &r->cluster->tunnels)
+    {
+        const struct hub_link *l = KR_CONTAINER_OF(node, struct hub_link, link);
+
+        if (l->conn == wanted && !l->draining)
+            *conn = l->conn;
+    }
+    return true;
+}
 
 bool hub_write_drops(const struct hub_request *r, struct kr_bytes name)
 {

@@ -22,6 +22,9 @@
 bool hub_write_begin(struct hub_request *r);
 /* The body is there. */
 void hub_write_gathered(struct hub_request *r);
+/* The tunnel that it must go over: the one that the object's Sync is open on, as another agent of
+ * the cluster knows nothing of it. False: any. *conn is NULL if it is there no more. */
+bool hub_write_tunnel(const struct hub_request *r, struct kr_conn **conn);
 /* The request ends. */
 void hub_write_end(struct hub_request *r);
 /* Whether a field of the client's head must not go on with the new body, and those that do. */

@@ -231,6 +231,10 @@ void hub_relay(struct hub_request *r)
                        deadline < r->w->options->request_timeout_ms
                            ? deadline
                            : r->w->options->request_timeout_ms);
+    if (conn != NULL && hub_write_tunnel(r, &conn) && conn == NULL) {
+        hub_request_refuse(r, KR_CASE_NOT_IN_STEP, kr_bytes_of(NULL, 0));
+        return;
+    }
     if (conn == NULL) {
         wait_or_say_away(r);
         return;

@@ -137,6 +137,7 @@ static bool open_on(struct hub_sub *sub, struct kr_conn *conn, const struct hub_
     if (sub->sync == NULL)
         return false;
     sub->number = cfg.number;
+    sub->conn = conn;
     sub->penalty = false;
     show_open(sub, 1);
     return true;

@@ -513,14 +513,31 @@ void hub_subscriptions_completeness(struct hub_subscriptions *s, struct hub_type
     }
 }
 
-uint64_t hub_subscriptions_number(struct hub_subscriptions *s, const char *cluster,
-                                  const struct hub_type *type)
+/* NULL: no Sync of the type is open there. */
+static const struct hub_sub *open_sub(const struct hub_subscriptions *s, const char *cluster,
+                                      const struct hub_type *type)
 {
     const struct hub_site *site = hub_site_find(s, cluster);
     const struct hub_wanted *wanted = find_wanted(s, type);
     const struct hub_sub *sub = site != NULL && wanted != NULL ? find_sub(site, wanted) : NULL;
 
-    return sub != NULL && sub->sync != NULL ? sub->number : 0;
+    return sub != NULL && sub->sync != NULL ? sub : NULL;
+}
+
+uint64_t hub_subscriptions_number(struct hub_subscriptions *s, const char *cluster,
+                                  const struct hub_type *type)
+{
+    const struct hub_sub *sub = open_sub(s, cluster, type);
+
+    return sub != NULL ? sub->number : 0;
+}
+
+const struct kr_conn *hub_subscriptions_conn(struct hub_subscriptions *s, const char *cluster,
+                                             const struct hub_type *type)
+{
+    const struct hub_sub *sub = open_sub(s, cluster, type);
+
+    return sub != NULL ? sub->conn : NULL;
 }
 
 bool hub_subscriptions_view(struct hub_subscriptions *s, const char *cluster, size_t i,

@@ -61,6 +61,9 @@ void hub_subscriptions_completeness(struct hub_subscriptions *s, struct hub_type
  * none. */
 uint64_t hub_subscriptions_number(struct hub_subscriptions *s, const char *cluster,
                                   const struct hub_type *type);
+/* The connection that this Sync is open on; it may be gone already: only to be compared. */
+const struct kr_conn *hub_subscriptions_conn(struct hub_subscriptions *s, const char *cluster,
+                                             const struct hub_type *type);
 
 /* One type on one cluster, for the operator. */
 struct hub_subscription_view {

@@ -62,6 +62,7 @@ struct hub_sub {
     struct hub_shelf *shelf;
     struct hub_sync_in *sync; /* NULL: no call is open */
     uint64_t number;          /* of the call */
+    struct kr_conn *conn;     /* that it is open on */
     struct kr_buf opening;    /* what it asked for */
     bool metadata_only;       /* the quota made it so */
     struct kr_backoff backoff;

@@ -348,6 +348,19 @@ def test_a_write_while_the_agent_is_away_and_after(pod):
     assert pod.live()["metadata"]["labels"]["n"] == "1"
 
 
+def test_with_two_agents_a_write_goes_to_the_one_that_syncs(pod):
+    world = pod.fleet.world
+    other = world.start_agent("c1", pod.fleet.site.agent_kubeconfig, instance="b",
+                              pair=world.issue_agent("c1", "b"), name="agent-c1-b")
+    wait_until(lambda: world.hub.grep(r"event=tunnel-up .*instance=b .*lane=bulk"), 10, "tunnels")
+    for i in range(12):
+        obj = pod.seen()
+        obj["metadata"]["labels"]["n"] = str(i)
+        answer = pod.write("PUT", obj)
+        assert answer.status == 200, answer
+    other.stop()
+
+
 # -- parts that were left out
 
 def test_a_put_of_a_slim_object_changes_only_what_was_changed(deploy):
