@@ -35,6 +35,8 @@ enum hub_counter {
     HUB_SYNC_BAD,
     HUB_CACHE_OBJECTS,
     HUB_CACHE_BYTES,
+    HUB_ENROLLMENTS,
+    HUB_ALARMS,
     HUB_COUNTERS_N,
 };
 

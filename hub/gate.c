@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "hub/counters.h"
+#include "hub/enroll.h"
 #include "hub/handshakes.h"
 #include "hub/tunnel.h"
 #include "net/socket.h"
@@ -21,18 +22,20 @@ struct hub_gate {
     struct kr_listener *listener;
     struct kr_list guests; /* guest.link */
     struct hub_handshakes handshakes;
+    struct hub_enroll *enroll; /* borrowed; NULL: agents cannot enroll here */
     size_t tunnels;
     bool draining;
     struct kr_metric *m_conns;
     struct kr_log_limit refusals;
 };
 
-/* One connection on the agent port: a handshake, then a tunnel. */
+/* One connection on the agent port: a handshake, then a tunnel, or calls of Enrollment. */
 struct guest {
     struct hub_gate *g;
     struct kr_list link;
     struct hub_handshake handshake;
     struct hub_tunnel *tunnel;
+    struct hub_enroll_conn *enroll;
     struct kr_identity id; /* during the handshake */
     char address[64];
 };
@@ -59,13 +62,23 @@ static void on_tunnel_gone(void *owner, struct hub_tunnel *t)
 
 static const struct hub_tunnel_owner tunnel_owner = {on_tunnel_gone};
 
+static void on_enroll_gone(void *owner)
+{
+    guest_free(owner);
+}
+
 static int judge(void *owner, const struct kr_tls_info *info, struct kr_note *why)
 {
     struct guest *u = owner;
     struct kr_identity_rules rules = {KR_ROLE_AGENT, u->g->w->self.domain};
 
+    int rc;
+
     kr_identity_deinit(&u->id);
-    return kr_identity_judge(&u->id, info->peer_der, &rules, why);
+    if (info->peer_der.n == 0)
+        return 0; /* TLS has demanded one where it must be */
+    rc = kr_identity_judge(&u->id, info->peer_der, &rules, why);
+    return rc == 0 ? hub_registry_judge(u->g->w->registry, &u->id, why) : rc;
 }
 
 static void log_refusal(struct hub_gate *g, const struct guest *u, const char *why)
@@ -85,7 +98,13 @@ static int on_handshake(void *owner, int rc, struct kr_pipe *pipe, const struct 
     struct hub_gate *g = u->g;
 
     hub_handshake_end(&g->handshakes, &u->handshake);
-    if (rc == 0 && strcmp(info->alpn, "kuberelay/1") != 0)
+    if (rc == 0 && strcmp(info->alpn, "h2") == 0 && g->enroll != NULL) {
+        u->enroll = hub_enroll_serve(g->enroll, pipe, &u->id, u->address, on_enroll_gone, u);
+        if (u->enroll != NULL)
+            return 0;
+        rc = KR_EFULL;
+    }
+    if (rc == 0 && (strcmp(info->alpn, "kuberelay/1") != 0 || u->id.name[0] == '\0'))
         rc = KR_ETLS;
     if (rc == 0)
         u->tunnel = hub_tunnel_create(g->w, pipe, &u->id, u->address, &tunnel_owner, u);
@@ -129,7 +148,8 @@ static void on_accept(void *owner, int fd, const char *peer)
         guest_free(u);
 }
 
-struct hub_gate *hub_gate_create(struct hub_worker *w, struct kr_note *why)
+struct hub_gate *hub_gate_create(struct hub_worker *w, struct hub_enroll *enroll,
+                                 struct kr_note *why)
 {
     struct hub_gate *g = calloc(1, sizeof *g);
     struct kr_listener_config cfg = {
@@ -139,6 +159,7 @@ struct hub_gate *hub_gate_create(struct hub_worker *w, struct kr_note *why)
     if (g == NULL)
         return NULL;
     g->w = w;
+    g->enroll = enroll;
     kr_list_init(&g->guests);
     g->m_conns = kr_metrics_get(w->metrics, HUB_CONNECTIONS, "agent");
     cfg.at = &at;
@@ -195,6 +216,8 @@ void hub_gate_close(struct hub_gate *g)
 
         if (u->tunnel != NULL)
             hub_tunnel_close(u->tunnel);
+        else if (u->enroll != NULL)
+            hub_enroll_close(u->enroll);
         else if (u->handshake.pipe != NULL)
             kr_pipe_close(u->handshake.pipe, KR_PIPE_ABORT);
     }

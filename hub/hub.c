@@ -8,8 +8,10 @@
 #include <signal.h>
 
 #include "base/assert.h"
+#include "base/err.h"
 #include "hub/admin.h"
 #include "hub/admin_socket.h"
+#include "hub/enroll.h"
 #include "hub/fleet.h"
 #include "hub/fleet_parts.h"
 #include "hub/front.h"
@@ -27,6 +29,9 @@ struct hub {
     struct hub_worker w;
     struct hub_front *front;
     struct hub_gate *gate;
+    struct hub_bundle bundle;
+    struct hub_issuer *issuer; /* NULL: agents cannot enroll here */
+    struct hub_enroll *enroll;
     struct hub_admin *admin;
     struct hub_admin_socket *socket; /* NULL: none is asked for */
     struct hub_fleet_parts *fleet;   /* NULL: no fleet view */
@@ -119,6 +124,36 @@ static void on_term(void *owner, int signum)
         enter(h, CUT);
 }
 
+static int start_enrollment(struct hub *h, struct kr_note *why)
+{
+    int rc = hub_registry_create(&h->w, &h->w.registry, why);
+
+    if (rc == 0)
+        rc = hub_bundle_load(&h->bundle, h->w.registry, h->w.options, why);
+    if (rc == 0)
+        rc = hub_issuer_create(&h->w, h->w.registry, &h->issuer, why);
+    if (rc != 0)
+        return rc;
+    if (h->w.registry != NULL)
+        h->w.bundle = &h->bundle;
+    if (h->issuer == NULL)
+        return 0;
+    h->enroll = hub_enroll_create(&h->w, h->issuer, &h->bundle);
+    return h->enroll != NULL ? 0 : kr_note_set(why, KR_ENOMEM, "out of memory");
+}
+
+static void reload_enrollment(struct hub *h)
+{
+    struct kr_note why = {""};
+    int rc = hub_bundle_load(&h->bundle, h->w.registry, h->w.options, &why);
+
+    if (rc == 0 && h->issuer != NULL)
+        rc = hub_issuer_load(h->issuer, &why);
+    if (rc != 0)
+        KR_LOG_AT(h->w.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
+                  KR_S("effect", "what was loaded before stays in use"));
+}
+
 static void on_hup(void *owner, int signum)
 {
     struct hub *h = owner;
@@ -130,6 +165,7 @@ static void on_hup(void *owner, int signum)
     else
         KR_LOG_AT(h->w.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
                   KR_S("effect", "what was loaded before stays in use"));
+    reload_enrollment(h);
     hub_fleet_parts_reload(h->fleet);
 }
 
@@ -158,12 +194,14 @@ static int start(struct hub *h, const struct hub_options *options, struct kr_log
     kr_timer_init(&h->phase_timer, on_phase_end);
     rc = hub_fleet_parts_create(&h->w, &h->fleet, why);
     if (rc == 0)
+        rc = start_enrollment(h, why);
+    if (rc == 0)
         rc = hub_admin_socket_create(&h->w, &h->socket, why);
     if (rc != 0)
         return rc;
     h->front = hub_front_create(&h->w, why);
     if (h->front != NULL)
-        h->gate = hub_gate_create(&h->w, why);
+        h->gate = hub_gate_create(&h->w, h->enroll, why);
     if (h->gate != NULL)
         h->admin = hub_admin_create(&h->w, why);
     if (h->admin == NULL)
@@ -180,6 +218,10 @@ static void stop(struct hub *h)
     h->w.io = NULL;
     hub_front_destroy(h->front);
     hub_gate_destroy(h->gate);
+    hub_enroll_destroy(h->enroll);
+    hub_issuer_destroy(h->issuer);
+    hub_bundle_deinit(&h->bundle);
+    hub_registry_destroy(h->w.registry);
     hub_admin_destroy(h->admin);
     hub_admin_socket_destroy(h->socket);
     hub_fleet_parts_destroy(h->fleet);

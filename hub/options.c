@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hub/options.h"
 
+#include "base/err.h"
 #include "base/log.h"
 #include "hub/fleet_config.h"
 #include "hub/impersonation.h"
 
 #define AT(member) offsetof(struct hub_options, member)
+
+static const char *const registrations[] = {"open", "required", NULL};
 
 static const struct kr_option table[] = {
     {.name = "apiListen",
@@ -49,6 +52,46 @@ static const struct kr_option table[] = {
      .required = true,
      .unit = "FILE",
      .text = "its private key (PEM, readable by its owner only)"},
+    {.name = "registration",
+     .type = KR_OPT_ENUM,
+     .offset = AT(registration),
+     .value = "open",
+     .choices = registrations,
+     .text = "open: every agent with a certificate of caFile; required: only enrolled ones"},
+    {.name = "signerCertFile",
+     .type = KR_OPT_STRING,
+     .offset = AT(signer_cert_file),
+     .unit = "FILE",
+     .text = "the CA that certifies agents which join with a token (PEM); if not given, none can"},
+    {.name = "signerKeyFile",
+     .type = KR_OPT_STRING,
+     .offset = AT(signer_key_file),
+     .unit = "FILE",
+     .text = "its private key (PEM, readable by its owner only)"},
+    {.name = "agentLifetime",
+     .type = KR_OPT_DURATION,
+     .offset = AT(agent_lifetime_ms),
+     .value = "720h",
+     .min = 60000,
+     .max = INT64_C(90) * 24 * 3600 * 1000,
+     .text = "how long the certificates of agents live; they are renewed at 60 to 80 % of it"},
+    {.name = "joinTries",
+     .type = KR_OPT_INT,
+     .offset = AT(join_tries),
+     .value = "5",
+     .min = 1,
+     .max = 1000000,
+     .text = "failures to join that one address has in a minute"},
+    {.name = "bundleFile",
+     .type = KR_OPT_STRING,
+     .offset = AT(bundle_file),
+     .unit = "FILE",
+     .text = "the roots that agents are told to trust (PEM); caFile if not given"},
+    {.name = "crlFile",
+     .type = KR_OPT_STRING,
+     .offset = AT(crl_file),
+     .unit = "FILE",
+     .text = "revocation lists (PEM), one of every issuer; without the file nothing is revoked"},
     {.name = "hubDomain",
      .type = KR_OPT_STRING,
      .offset = AT(hub_domain),
@@ -237,11 +280,24 @@ static int check_fleet_file(const char *file, struct kr_note *why)
     return rc;
 }
 
+static int check_enrollment(const struct hub_options *o, struct kr_note *why)
+{
+    if ((o->signer_cert_file != NULL) != (o->signer_key_file != NULL))
+        return kr_note_set(why, KR_EINVAL, "signerCertFile and signerKeyFile: both or none");
+    if (o->state_dir == NULL && o->signer_cert_file != NULL)
+        return kr_note_set(why, KR_EINVAL, "signerCertFile needs stateDir");
+    if (o->state_dir == NULL && o->registration == HUB_REGISTRATION_REQUIRED)
+        return kr_note_set(why, KR_EINVAL, "registration: required needs stateDir");
+    return 0;
+}
+
 static int check(const void *config, struct kr_note *why)
 {
     const struct hub_options *o = config;
     int rc = hub_impersonation_check(&o->impersonation, why);
 
+    if (rc == 0)
+        rc = check_enrollment(o, why);
     return rc != 0 ? rc : check_fleet_file(o->fleet_file, why);
 }
 

@@ -5,6 +5,11 @@
 
 #include "base/options.h"
 
+enum hub_registration {
+    HUB_REGISTRATION_OPEN,
+    HUB_REGISTRATION_REQUIRED,
+};
+
 struct hub_options {
     const char *api_listen;
     const char *agent_listen;
@@ -13,7 +18,14 @@ struct hub_options {
     const char *client_ca_file; /* NULL: ca_file */
     const char *cert_file;
     const char *key_file;
-    const char *hub_domain; /* NULL: no server-name form */
+    int registration;             /* enum hub_registration */
+    const char *signer_cert_file; /* NULL: agents cannot enroll here */
+    const char *signer_key_file;
+    int64_t agent_lifetime_ms;
+    int64_t join_tries;
+    const char *bundle_file; /* NULL: ca_file */
+    const char *crl_file;    /* NULL: none */
+    const char *hub_domain;  /* NULL: no server-name form */
     struct kr_strings impersonation;
     int64_t workers;
     int log_level;

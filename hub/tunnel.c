@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "hub/bundle.h"
 #include "hub/counters.h"
 #include "hub/subscriptions.h"
 #include "wire/grpc_call.h"
@@ -17,20 +18,27 @@
 
 #define ATTACH_TIMEOUT_MS 10000
 #define HEARTBEATS_MISSED 3
+#define REFUSAL_MS 200    /* for the refusal to reach the agent */
+#define REFUSED_MS 300000 /* until it should ask again */
 
 struct hub_tunnel {
     struct hub_worker *w;
     struct kr_conn *conn;
     struct hub_cluster *cluster; /* once attached */
     struct hub_link link;
+    struct hub_seat seat;
     struct kr_grpc_stream attach;
-    struct kr_timer alive; /* until the first state, then between heartbeats */
+    struct kr_timer alive;  /* until the first state, then between heartbeats */
+    struct kr_timer expiry; /* of the agent's certificate */
     struct kr_identity id;
     char address[64];
     char version[32];
     bool attached;
+    bool pending; /* attached, but its cluster is not accepted yet: it carries nothing */
     bool draining;
-    const char *why; /* why we closed it ourselves */
+    bool refused;
+    uint64_t bundle_sent; /* its generation */
+    const char *why;      /* why we closed it ourselves */
     const struct hub_tunnel_owner *ops;
     void *owner;
 };
@@ -46,6 +54,17 @@ static void fail(struct hub_tunnel *t, const char *why)
     hub_tunnel_close(t);
 }
 
+/* Once for each generation. */
+static void put_bundle(struct hub_tunnel *t, struct kr_hub_state *state)
+{
+    const struct hub_bundle *b = t->w->bundle;
+
+    if (b == NULL || t->refused || b->generation == 0 || b->generation == t->bundle_sent)
+        return;
+    state->bundle = kr_buf_bytes(&b->pem);
+    state->bundle_generation = t->bundle_sent = b->generation;
+}
+
 static int send_state(struct hub_tunnel *t)
 {
     struct kr_hub_state state = {
@@ -54,10 +73,16 @@ static int send_state(struct hub_tunnel *t)
         .draining = t->draining,
         .hub_time_wall_ms = t->w->sched->now_wall_ms,
         .version = KR_LIT(KR_VERSION),
+        .pending = t->pending,
+        .refusal = t->refused ? KR_REFUSAL_DENIED : KR_REFUSAL_NONE,
+        .refusal_reason = t->refused ? kr_bytes_str(t->why) : KR_LIT(""),
+        .retry_after_ms = t->refused ? REFUSED_MS : 0,
     };
     struct kr_buf out = {.max = KR_STATE_MAX};
-    int rc = kr_hub_state_encode(&state, &out);
+    int rc;
 
+    put_bundle(t, &state);
+    rc = kr_hub_state_encode(&state, &out);
     if (rc == 0)
         rc = kr_grpc_send(&t->attach, kr_buf_bytes(&out));
     kr_buf_deinit(&out);
@@ -89,12 +114,44 @@ static void note_facts(struct hub_tunnel *t, const struct kr_agent_state *s)
     c->nodes = s->nodes;
 }
 
+/* Nothing new is begun over it; the agent is told, then what runs is cut. */
+static void refuse(struct hub_tunnel *t, const char *why)
+{
+    if (t->refused)
+        return;
+    t->refused = true;
+    t->why = why;
+    t->link.draining = true;
+    hub_worker_count(t->w, HUB_ALARMS, "refused-tunnel");
+    if (kr_grpc_is_open(&t->attach))
+        send_state(t);
+    kr_timer_start(t->w->sched, &t->alive, REFUSAL_MS);
+}
+
+/* From now on requests go over it. */
+static void admit(struct hub_tunnel *t)
+{
+    t->pending = false;
+    hub_cluster_link(&t->w->clusters, t->cluster, &t->link);
+    if (t->w->subscriptions != NULL)
+        hub_subscriptions_tunnel_up(t->w->subscriptions, t->cluster);
+}
+
 static int attach(struct hub_tunnel *t, const struct kr_agent_state *s)
 {
+    struct kr_note why = {""};
+
+    if (hub_registry_attach(t->w->registry, &t->id, &t->pending, &why) != 0) {
+        KR_LOG_AT(t->w->log, KR_LOG_WARN, "tunnel-refused", KR_S("cluster", t->id.name),
+                  KR_S("instance", t->id.instance), KR_S("peer", t->address),
+                  KR_S("reason", why.text));
+        refuse(t, "refused by the registry");
+        return 0;
+    }
     t->cluster = hub_clusters_add(&t->w->clusters, t->id.name);
     if (t->cluster == NULL)
         return KR_EFULL;
-    t->attached = true;
+    t->attached = t->seat.attached = true;
     t->link.conn = t->conn;
     t->link.lane = s->lane == KR_LANE_BULK ? HUB_LANE_BULK : HUB_LANE_INTERACTIVE;
     t->link.draining = s->draining;
@@ -104,11 +161,49 @@ static int attach(struct hub_tunnel *t, const struct kr_agent_state *s)
     KR_LOG_AT(t->w->log, KR_LOG_INFO, "tunnel-up", KR_S("cluster", t->id.name),
               KR_S("instance", t->id.instance), KR_S("peer", t->address),
               KR_S("lane", t->link.lane == HUB_LANE_BULK ? "bulk" : "interactive"),
-              KR_S("version", t->version));
-    hub_cluster_link(&t->w->clusters, t->cluster, &t->link);
-    if (t->w->subscriptions != NULL)
-        hub_subscriptions_tunnel_up(t->w->subscriptions, t->cluster);
+              KR_S("version", t->version), KR_T("pending", t->pending));
+    if (t->pending)
+        send_state(t); /* so that its log says what it waits for */
+    else
+        admit(t);
     return 0;
+}
+
+/* What every state may change. */
+static void look_at_state(struct hub_tunnel *t, const struct kr_agent_state *s)
+{
+    struct kr_note why = {""};
+
+    note_facts(t, s);
+    t->seat.bundle_generation = s->bundle_generation;
+    if (hub_registry_check_uid(t->w->registry, &t->id, s->cluster_uid, &why) != 0)
+        refuse(t, "another cluster has this name");
+    else if (t->seat.retire_ms != 0 && t->w->sched->now_ms >= t->seat.retire_ms)
+        fail(t, "a newer key of this instance is in use");
+    else if (t->w->sched->now_wall_ms >= t->id.not_after_wall_ms)
+        fail(t, "the agent's certificate has expired");
+    else if (t->w->bundle != NULL && t->w->bundle->generation != t->bundle_sent)
+        send_state(t);
+}
+
+/* The registry has changed. */
+static void on_change(struct hub_seat *seat)
+{
+    struct hub_tunnel *t = KR_CONTAINER_OF(seat, struct hub_tunnel, seat);
+    struct kr_note why = {""};
+    bool pending = false;
+
+    if (t->refused)
+        return;
+    if (hub_registry_review(t->w->registry, &t->id, &pending, &why) != 0) {
+        KR_LOG_AT(t->w->log, KR_LOG_WARN, "tunnel-refused", KR_S("cluster", t->id.name),
+                  KR_S("instance", t->id.instance), KR_S("peer", t->address),
+                  KR_S("reason", why.text));
+        refuse(t, "refused by an operator");
+    } else if (t->attached && t->pending && !pending) {
+        admit(t);
+        send_state(t);
+    }
 }
 
 static int on_message(void *user, struct kr_bytes message)
@@ -125,12 +220,14 @@ static int on_message(void *user, struct kr_bytes message)
         KR_LOG_AT(t->w->log, KR_LOG_WARN, "agent-state-refused", KR_S("cluster", t->id.name),
                   KR_S("reason", why.text));
     } else {
-        kr_timer_start(t->w->sched, &t->alive, HEARTBEATS_MISSED * t->w->options->heartbeat_ms);
-        t->link.draining = s.draining;
-        if (!t->attached)
+        if (!t->refused) {
+            kr_timer_start(t->w->sched, &t->alive, HEARTBEATS_MISSED * t->w->options->heartbeat_ms);
+            t->link.draining = s.draining;
+        }
+        if (!t->attached && !t->refused)
             rc = attach(t, &s);
-        if (rc == 0)
-            note_facts(t, &s);
+        if (rc == 0 && t->attached && !t->refused)
+            look_at_state(t, &s);
     }
     kr_arena_deinit(&arena);
     return rc;
@@ -172,15 +269,24 @@ static void on_alive_end(struct kr_timer *timer)
     fail(t, t->attached ? "no heartbeat" : "no state of the agent in time");
 }
 
+static void on_expiry(struct kr_timer *timer)
+{
+    struct hub_tunnel *t = KR_CONTAINER_OF(timer, struct hub_tunnel, expiry);
+
+    fail(t, "the agent's certificate has expired");
+}
+
 static void on_close(void *owner, int rc, const struct kr_note *why)
 {
     struct hub_tunnel *t = owner;
 
     kr_timer_stop(t->w->sched, &t->alive);
+    kr_timer_stop(t->w->sched, &t->expiry);
+    hub_registry_leave(t->w->registry, &t->seat);
     if (t->attached) {
         hub_cluster_unlink(&t->w->clusters, t->cluster, &t->link);
         kr_metric_add(kr_metrics_series(t->w->metrics, HUB_TUNNEL_DOWN, NULL, 0), 1);
-        if (t->w->subscriptions != NULL)
+        if (t->w->subscriptions != NULL && !t->pending)
             hub_subscriptions_tunnel_down(t->w->subscriptions, t->cluster, t->conn);
     }
     KR_LOG_AT(t->w->log, KR_LOG_INFO, "tunnel-down", KR_S("cluster", t->id.name),
@@ -231,6 +337,11 @@ struct hub_tunnel *hub_tunnel_create(struct hub_worker *w, struct kr_pipe *pipe,
     }
     t->id = *id;
     *id = (struct kr_identity){0};
+    kr_timer_init(&t->expiry, on_expiry);
+    kr_timer_start(w->sched, &t->expiry, t->id.not_after_wall_ms - w->sched->now_wall_ms);
+    t->seat.id = &t->id;
+    t->seat.on_change = on_change;
+    hub_registry_sit(w->registry, &t->seat);
     return t;
 }
 

@@ -10,6 +10,7 @@ static const struct kr_tls_alpn api_alpn[] = {
 };
 static const struct kr_tls_alpn agent_alpn[] = {
     {"kuberelay/1", KR_TLS_CERT_REQUIRED},
+    {"h2", KR_TLS_CERT_OPTIONAL}, /* Enrollment, if this hub certifies agents */
 };
 
 static struct kr_tls_context *make_api_tls(const struct hub_options *o, int *rc,
@@ -21,6 +22,7 @@ static struct kr_tls_context *make_api_tls(const struct hub_options *o, int *rc,
         .cert.file = o->cert_file,
         .key.file = o->key_file,
         .ca.file = o->client_ca_file != NULL ? o->client_ca_file : o->ca_file,
+        .crl.file = o->crl_file,
         .alpn = api_alpn,
         .alpn_count = sizeof api_alpn / sizeof api_alpn[0],
         .peer_cert = KR_TLS_CERT_OPTIONAL, /* kubectl's upgrades send no ALPN: HTTP/1.1 */
@@ -38,8 +40,9 @@ static struct kr_tls_context *make_agent_tls(const struct hub_options *o, int *r
         .cert.file = o->cert_file,
         .key.file = o->key_file,
         .ca.file = o->ca_file,
+        .crl.file = o->crl_file,
         .alpn = agent_alpn,
-        .alpn_count = sizeof agent_alpn / sizeof agent_alpn[0],
+        .alpn_count = o->signer_cert_file != NULL ? 2 : 1,
         .alpn_required = true,
         .peer_cert = KR_TLS_CERT_REQUIRED,
         .lax_key_mode = o->lax_key_mode,

@@ -14,10 +14,12 @@
 #include "net/net_io.h"
 #include "net/tls_context.h"
 
+struct hub_bundle;
 struct hub_cache;
 struct hub_catalogs;
 struct hub_fleet;
 struct hub_fleet_config;
+struct hub_registry;
 struct hub_revision;
 struct hub_subscriptions;
 
@@ -34,6 +36,8 @@ struct hub_worker {
     struct kr_tls_context *api_tls;
     struct kr_tls_context *agent_tls;
     struct hub_clusters clusters;
+    struct hub_registry *registry;   /* NULL: no stateDir, so nobody is registered */
+    const struct hub_bundle *bundle; /* set with it */
     /* The fleet view, made by hub.c; all NULL if it is not offered. */
     struct hub_fleet_config *fleet_config;
     struct hub_revision *revision;
@@ -66,6 +70,11 @@ int hub_worker_init(struct hub_worker *w, const struct hub_options *options, str
 void hub_worker_deinit(struct hub_worker *w);
 /* Reads certificates, keys and roots anew; on failure the old ones stay. */
 int hub_worker_load_tls(struct hub_worker *w, struct kr_note *why);
+/* Whether this hub certifies agents. */
+static inline bool hub_worker_enrolls(const struct hub_worker *w)
+{
+    return w->options->signer_cert_file != NULL;
+}
 static inline void hub_worker_count(struct hub_worker *w, size_t family, const char *label)
 {
     kr_metric_add(kr_metrics_get(w->metrics, family, label), 1);
