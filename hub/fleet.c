@@ -55,7 +55,8 @@ static void go(struct hub_read *rd)
         hub_read_too_large(rd);
     } else if (is_ahead(rd)) {
         kr_timer_init(&rd->timer, on_ahead);
-        kr_timer_start(rd->f->w->sched, &rd->timer, AHEAD_STEP_MS);
+        if (kr_timer_start(rd->f->w->sched, &rd->timer, AHEAD_STEP_MS) != 0)
+            hub_read_too_large(rd);
     } else if (rd->options.watch) {
         hub_watch_start(rd);
     } else {

@@ -312,11 +312,22 @@ static void on_turn(struct kr_timer *t)
     kr_exchange_ready(l->rd->ex);
 }
 
-/* Nothing more in this turn of the loop. */
+/* Nothing more in this turn of the loop (without memory for the timer: on at once). */
 static void pause_list(struct hub_list *l)
 {
-    l->pause = true;
-    kr_timer_start(l->rd->f->w->sched, &l->turn, 0);
+    l->pause = kr_timer_start(l->rd->f->w->sched, &l->turn, 0) == 0;
+}
+
+static void next_chunk(struct hub_list *l)
+{
+    l->chunk.n = l->at = 0;
+    while (l->chunk.n == 0 && !l->ended && !l->pause && !l->failed) {
+        l->failed = render(l) != 0; /* the exchange is not to be ended from within its own call */
+        if (l->failed)
+            l->chunk.n = 0;
+        if (l->chunk.n == 0)
+            pause_list(l);
+    }
 }
 
 static size_t available(void *user, bool *end_of_list)
@@ -326,17 +337,9 @@ static size_t available(void *user, bool *end_of_list)
     *end_of_list = false;
     if (l->pause || l->failed)
         return 0;
-    if (l->at == l->chunk.n && !l->ended) {
-        l->chunk.n = l->at = 0;
-        if (render(l) != 0) { /* the exchange is not to be ended from within its own call */
-            l->failed = true;
-            pause_list(l);
-            return 0;
-        }
-        if (l->chunk.n == 0)
-            pause_list(l);
-    }
-    *end_of_list = l->ended;
+    if (l->at == l->chunk.n && !l->ended)
+        next_chunk(l);
+    *end_of_list = l->ended && !l->failed;
     return l->chunk.n - l->at;
 }
 

@@ -370,7 +370,7 @@ static size_t available(void *user, bool *end)
     if (w->out.size == 0 && !w->ended && !w->pause) {
         fill(w);
         if (w->pause)
-            kr_timer_start(w->rd->f->w->sched, &w->turn, 0);
+            w->pause = kr_timer_start(w->rd->f->w->sched, &w->turn, 0) == 0;
     }
     *end = w->ended;
     return w->out.size;
