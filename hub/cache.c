@@ -211,8 +211,8 @@ static struct hub_shelf_box *shelf_create(struct hub_type *t, struct kr_bytes cl
     s->pub.use = use;
     memcpy(s->pub.cluster, use->name, sizeof s->pub.cluster);
     kr_buf_init(&s->pub.columns, COLUMNS_MAX);
-    hub_tree_init(&s->live, &c->ledger, false);
-    hub_tree_init(&s->old, &c->ledger, true);
+    hub_tree_init(&s->live, &c->ledger, &c->clock, false);
+    hub_tree_init(&s->old, &c->ledger, &c->clock, true);
     return s;
 }
 

@@ -56,6 +56,7 @@ struct hub_cache {
     struct hub_cache_limits limits;
     struct hub_ledger ledger;
     struct hub_label_sets label_sets;
+    uint64_t clock;       /* of all trees: see tree.h */
     struct kr_map uses;   /* hub_cluster_use by name */
     struct kr_map by_key; /* hub_type_box */
     struct kr_list types; /* hub_type.link */

@@ -35,9 +35,9 @@ static void give(struct hub_tree *t, void *p, size_t size)
     hub_ledger_free(t->ledger, p, size);
 }
 
-void hub_tree_init(struct hub_tree *t, struct hub_ledger *ledger, bool old)
+void hub_tree_init(struct hub_tree *t, struct hub_ledger *ledger, uint64_t *clock, bool old)
 {
-    *t = (struct hub_tree){.ledger = ledger, .old = old};
+    *t = (struct hub_tree){.ledger = ledger, .clock = clock, .old = old};
 }
 
 void hub_tree_empty(struct hub_tree *t)
@@ -47,7 +47,7 @@ void hub_tree_empty(struct hub_tree *t)
     give(t, t->rows, rows_size(t->cap));
     t->rows = NULL;
     t->n = t->cap = t->count = 0;
-    t->changes++;
+    t->changed = ++*t->clock;
 }
 
 void hub_tree_deinit(struct hub_tree *t)
@@ -314,7 +314,7 @@ static void set_entry(struct hub_tree *t, struct hub_spot s, void *item)
         l->newest = o->revision;
     if (s.at == 0)
         t->rows[s.row].first = o;
-    t->changes++;
+    t->changed = ++*t->clock;
 }
 
 int hub_tree_insert(struct hub_tree *t, struct hub_spot spot, void *item, uint16_t tag)
@@ -383,6 +383,6 @@ void hub_tree_remove(struct hub_tree *t, struct hub_spot spot)
     move(l, spot.at, l, spot.at + 1, l->n - spot.at - 1);
     l->n--;
     t->count--;
-    t->changes++;
+    t->changed = ++*t->clock;
     tidy(t, spot.row);
 }

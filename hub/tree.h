@@ -47,7 +47,8 @@ struct hub_tree { /* embed it; read it, change it by the functions only */
     size_t cap;
     size_t count;     /* of objects */
     uint64_t bytes;   /* of the tree itself */
-    uint64_t changes; /* spots are good as long as this stays */
+    uint64_t *clock;  /* rises with each change of any tree that shares it */
+    uint64_t changed; /* at the last change of this one: spots from later on are good */
     bool old;         /* items are struct hub_old */
 };
 
@@ -110,7 +111,7 @@ static inline void hub_tree_prefetch(const struct hub_tree *t, size_t row, size_
         __builtin_prefetch(leaf + from);
 }
 
-void hub_tree_init(struct hub_tree *t, struct hub_ledger *ledger, bool old);
+void hub_tree_init(struct hub_tree *t, struct hub_ledger *ledger, uint64_t *clock, bool old);
 void hub_tree_deinit(struct hub_tree *t); /* the items are not touched */
 /* The first item that is not before the key. */
 struct hub_spot hub_tree_seek(const struct hub_tree *t, const struct hub_key *key);

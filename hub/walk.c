@@ -195,6 +195,7 @@ static int init_view(struct hub_walk *w, const struct hub_walk_query *q)
     struct hub_walk_view *v = &w->view;
     int rc = hub_walk_filter_init(&v->filter, &w->cache->label_sets, q->labels);
 
+    v->clock = &w->cache->clock;
     v->sight = q->sight;
     v->pinned = w->pin != NULL;
     v->revision = w->pin != NULL ? hub_pin_revision(w->pin) : UINT64_MAX;

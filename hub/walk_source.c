@@ -3,46 +3,64 @@
 
 #define LEAVES_AHEAD 4
 
-static void seek(struct hub_source *s, const struct hub_key *key)
-{
-    s->live = hub_tree_seek(&s->shelf->live, key);
-    s->old = hub_tree_seek(&s->shelf->old, key);
-    s->live_changes = s->shelf->live.changes;
-    s->old_changes = s->shelf->old.changes;
-}
-
-/* Whether the leaf, which the cursor has just come to, is behind the namespace of the walk. */
-static bool leaf_is_behind(const struct hub_walk_view *v, const struct hub_tree_row *row)
+/* Whether a leaf is behind the namespace of the walk. */
+static bool is_behind(const struct hub_walk_view *v, const struct hub_tree_row *row)
 {
     return v->ns.n != 0 && hub_text_compare(hub_object_ns(row->first), v->ns) > 0;
 }
 
-/* What is selected by its labels, from `at` on; the leaf's n if nothing is. */
-static size_t next_selected(struct hub_walk_view *v, struct hub_leaf *l, size_t at)
+static void enter_row(struct hub_source *s, const struct hub_walk_view *v, size_t row)
 {
-    const uint32_t *sets = hub_leaf_sets(l);
+    const struct hub_tree *t = &s->shelf->live;
+
+    s->row = row;
+    s->at = 0;
+    s->leaf = NULL;
+    if (row >= t->n || is_behind(v, &t->rows[row]))
+        return;
+    s->leaf = t->rows[row].leaf;
+    s->leaf_n = s->leaf->n;
+    s->all_seen = s->leaf->newest <= v->revision;
+    if (v->filter.rest.n != 0)
+        hub_tree_prefetch(t, row + LEAVES_AHEAD, HUB_LEAF_SETS, HUB_LEAF_TAGS);
+}
+
+static void seek(struct hub_source *s, const struct hub_walk_view *v, const struct hub_key *key)
+{
+    struct hub_spot live = hub_tree_seek(&s->shelf->live, key);
+
+    enter_row(s, v, live.row);
+    s->at = (uint32_t)live.at;
+    s->old = hub_tree_seek(&s->shelf->old, key);
+    s->old_ended = !v->pinned || s->old.row >= s->shelf->old.n;
+    s->clock = *v->clock;
+}
+
+/* What is selected by its labels, from the cursor on. */
+static uint32_t next_selected(const struct hub_source *s, struct hub_walk_view *v)
+{
+    const uint32_t *sets;
+    uint32_t at = s->at;
 
     if (v->filter.rest.n == 0)
         return at;
-    while (at < l->n && !hub_walk_filter_set(&v->filter, sets[at]))
+    sets = hub_leaf_sets(s->leaf);
+    while (at < s->leaf_n && !hub_walk_filter_set(&v->filter, sets[at]))
         at++;
     return at;
 }
 
-/* The first of a leaf, from the cursor on, that is seen and selected. */
-static struct hub_object *scan_leaf(struct hub_walk_view *v, struct hub_source *s,
-                                    struct hub_leaf *l)
+/* The first of the leaf, from the cursor on, that is seen and selected. */
+static struct hub_object *scan_leaf(struct hub_source *s, struct hub_walk_view *v)
 {
-    bool all_seen = l->newest <= v->revision;
-
-    for (;; s->live.at++) {
+    for (;; s->at++) {
         struct hub_object *o;
 
-        s->live.at = next_selected(v, l, s->live.at);
-        if (s->live.at >= l->n)
+        s->at = next_selected(s, v);
+        if (s->at >= s->leaf_n)
             return NULL;
-        o = l->items[s->live.at];
-        if (all_seen || o->revision <= v->revision)
+        o = s->leaf->items[s->at];
+        if (s->all_seen || o->revision <= v->revision)
             return o;
     }
 }
@@ -50,20 +68,12 @@ static struct hub_object *scan_leaf(struct hub_walk_view *v, struct hub_source *
 /* Each of the two moves a cursor on to what is seen and selected, and gives it; NULL: the end. */
 static struct hub_object *scan_live(struct hub_walk_view *v, struct hub_source *s)
 {
-    const struct hub_tree *t = &s->shelf->live;
+    for (; s->leaf != NULL; enter_row(s, v, s->row + 1)) {
+        struct hub_object *o = scan_leaf(s, v);
 
-    for (; s->live.row < t->n; s->live = (struct hub_spot){.row = s->live.row + 1}) {
-        struct hub_object *o;
-
-        if (s->live.at == 0 && leaf_is_behind(v, &t->rows[s->live.row]))
-            break;
-        if (s->live.at == 0 && v->filter.rest.n != 0)
-            hub_tree_prefetch(t, s->live.row + LEAVES_AHEAD, HUB_LEAF_SETS, HUB_LEAF_TAGS);
-        o = scan_leaf(v, s, t->rows[s->live.row].leaf);
         if (o != NULL)
             return o;
     }
-    s->live = (struct hub_spot){.row = t->n};
     return NULL;
 }
 
@@ -78,13 +88,14 @@ static struct hub_object *scan_old(struct hub_walk_view *v, struct hub_source *s
             (v->filter.rest.n == 0 || hub_walk_filter_set(&v->filter, old->object->label_set)))
             return old->object;
     }
+    s->old_ended = true;
     return NULL;
 }
 
 static struct hub_object *scan(struct hub_walk_view *v, struct hub_source *s)
 {
     struct hub_object *live = scan_live(v, s);
-    struct hub_object *old = v->pinned ? scan_old(v, s) : NULL;
+    struct hub_object *old = s->old_ended ? NULL : scan_old(v, s);
 
     s->head_is_old = old != NULL && (live == NULL || hub_text_compare(hub_object_key(old),
                                                                       hub_object_key(live)) < 0);
@@ -105,7 +116,7 @@ static bool may_see(const struct hub_walk_view *v, struct hub_source *s, struct 
     return s->ns_allowed;
 }
 
-static void skip_ns(struct hub_source *s, struct kr_bytes ns)
+static void skip_ns(struct hub_source *s, const struct hub_walk_view *v, struct kr_bytes ns)
 {
     char next[UINT8_MAX + 1];
 
@@ -113,7 +124,7 @@ static void skip_ns(struct hub_source *s, struct kr_bytes ns)
     if (ns.n != 0)
         memcpy(next, ns.p, ns.n);
     next[ns.n] = '\0';
-    seek(s, &(struct hub_key){.ns = kr_bytes_of(next, ns.n + 1)});
+    seek(s, v, &(struct hub_key){.ns = kr_bytes_of(next, ns.n + 1)});
 }
 
 /* Takes the next object in hand, from where the cursors are. */
@@ -132,7 +143,7 @@ static void find_head(struct hub_walk_view *v, struct hub_source *s)
             o = NULL;
         if (o == NULL || may_see(v, s, ns))
             break;
-        skip_ns(s, ns);
+        skip_ns(s, v, ns);
     }
     s->head = o != NULL ? hub_object_ref(o) : NULL;
 }
@@ -141,24 +152,19 @@ static void find_head(struct hub_walk_view *v, struct hub_source *s)
  * its way, and so can what the caller wants of the object now in hand. */
 static void prefetch(const struct hub_source *s)
 {
-    const struct hub_tree *t = &s->shelf->live;
-    const struct hub_leaf *l;
-    const char *next;
+    const char *next = NULL;
 
-    if (s->head_is_old || s->live.row >= t->n)
+    if (s->leaf == NULL || s->head_is_old)
         return;
-    l = t->rows[s->live.row].leaf;
-    if (s->live.at + 1 < l->n)
-        next = l->items[s->live.at + 1];
-    else if (s->live.row + 1 < t->n)
-        next = (const char *)t->rows[s->live.row + 1].first;
-    else
-        return;
-    __builtin_prefetch(next, 1);
-    __builtin_prefetch(next + 64);
+    if (s->at + 1 < s->leaf_n)
+        next = s->leaf->items[s->at + 1];
+    else if (s->row + 1 < s->shelf->live.n)
+        next = (const char *)s->shelf->live.rows[s->row + 1].first;
+    if (next != NULL) {
+        __builtin_prefetch(next, 1);
+        __builtin_prefetch(next + 64);
+    }
     __builtin_prefetch(hub_object_packed(s->head).p);
-    if (s->live.at + 4 == l->n)
-        hub_tree_prefetch(t, s->live.row + 1, 0, 64);
 }
 
 static void find_and_prefetch(struct hub_walk_view *v, struct hub_source *s)
@@ -170,22 +176,33 @@ static void find_and_prefetch(struct hub_walk_view *v, struct hub_source *s)
 
 void hub_source_start(struct hub_source *s, struct hub_walk_view *v, const struct hub_key *key)
 {
-    seek(s, key);
+    seek(s, v, key);
     find_and_prefetch(v, s);
+}
+
+/* The clock runs for all trees: mostly it was another one that has changed. */
+static bool is_stale(struct hub_source *s, const struct hub_walk_view *v)
+{
+    if (s->clock == *v->clock)
+        return false;
+    if (s->shelf->live.changed > s->clock || s->shelf->old.changed > s->clock)
+        return true;
+    s->clock = *v->clock;
+    return false;
 }
 
 struct hub_object *hub_source_advance(struct hub_source *s, struct hub_walk_view *v)
 {
     struct hub_object *left = s->head;
 
-    if (s->live_changes != s->shelf->live.changes || s->old_changes != s->shelf->old.changes)
-        seek(s, &(struct hub_key){.ns = hub_object_ns(left),
-                                  .name = hub_object_name(left),
-                                  .revision = UINT64_MAX});
+    if (is_stale(s, v))
+        seek(s, v,
+             &(struct hub_key){
+                 .ns = hub_object_ns(left), .name = hub_object_name(left), .revision = UINT64_MAX});
     else if (s->head_is_old)
         hub_tree_step(&s->shelf->old, &s->old);
     else
-        hub_tree_step(&s->shelf->live, &s->live);
+        s->at++;
     find_and_prefetch(v, s);
     return left;
 }

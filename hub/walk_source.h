@@ -16,7 +16,8 @@
 
 struct hub_walk_view { /* what all sources of a walk have in common */
     bool pinned;
-    uint64_t revision; /* what is newer is not seen */
+    uint64_t revision;     /* what is newer is not seen */
+    const uint64_t *clock; /* of all trees */
     const struct hub_sight *sight;
     struct kr_bytes ns; /* empty: all */
     struct hub_walk_filter filter;
@@ -25,11 +26,18 @@ struct hub_walk_view { /* what all sources of a walk have in common */
 struct hub_source {              /* embed it; read head and shelf */
     struct hub_shelf_box *shelf; /* counted */
     struct hub_object *head;     /* counted; NULL: the end */
-    struct hub_spot live;
-    struct hub_spot old;
-    uint64_t live_changes; /* the cursors are good for these trees */
-    uint64_t old_changes;
+    /* The cursors, good for the trees as they were at `clock`. The live one has what it needs at
+     * hand: a walk steps from source to source, and each page of memory that a step touches costs
+     * as much as the rest of it. */
+    uint64_t clock;
+    struct hub_leaf *leaf; /* NULL: the end */
+    size_t row;
+    uint32_t at;
+    uint32_t leaf_n;
+    bool all_seen; /* nothing in the leaf is newer than the walk */
     bool head_is_old;
+    bool old_ended;
+    struct hub_spot old;
     bool ask_ns;   /* not all namespaces may be seen */
     bool ns_known; /* the answer for `ns` is ns_allowed */
     bool ns_allowed;

@@ -20,6 +20,7 @@ struct world {
     struct kr_rand rand;
     struct hub_ledger ledger;
     struct hub_tree tree;
+    uint64_t clock;
     struct hub_object *all[NAMES]; /* by number, which is the order; NULL: not in the tree */
     uint64_t seed;
 };
@@ -56,7 +57,7 @@ static void world_init(struct world *w, uint64_t seed)
 {
     *w = (struct world){.seed = seed};
     kr_rand_seed(&w->rand, seed);
-    hub_tree_init(&w->tree, &w->ledger, false);
+    hub_tree_init(&w->tree, &w->ledger, &w->clock, false);
 }
 
 static void world_deinit(struct world *w)
