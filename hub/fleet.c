@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "hub/access.h"
+#include "hub/authn.h"
 #include "hub/fleet_list.h"
 #include "hub/fleet_paths.h"
 #include "hub/fleet_read.h"
@@ -82,8 +84,10 @@ static void read_collection(struct hub_fleet *f, struct hub_request *r)
     if (rd == NULL)
         return;
     rd->want.on_ready = on_ready;
-    if (rd->options.watch)
-        go(rd);
+    if (!rd->options.watch)
+        return;
+    hub_access_expect(f->w, r->caller);
+    go(rd);
 }
 
 /* ---- what is served at all ---- */
@@ -162,5 +166,22 @@ void hub_fleet_end_watches(struct hub_fleet *f, int64_t spread_ms)
 
         if (rd->watch != NULL)
             hub_watch_end(rd, kr_rand_ms(&f->w->rand, 0, spread_ms));
+    }
+}
+
+void hub_fleet_end_expired(struct hub_fleet *f)
+{
+    KR_LIST_FOREACH_SAFE(node, &f->reads)
+    {
+        struct hub_read *rd = KR_CONTAINER_OF(node, struct hub_read, link);
+        const struct hub_caller *caller = rd->r->caller;
+
+        if (rd->watch == NULL)
+            continue;
+        if (hub_caller_expired(caller, f->w->sched->now_wall_ms) ||
+            !hub_authn_still(f->w->authn, caller))
+            hub_watch_end(rd, 0);
+        else
+            hub_access_expect(f->w, caller);
     }
 }

@@ -21,6 +21,8 @@ void hub_fleet_serve(struct hub_fleet *f, struct hub_request *r);
 /* hub_worker.fleet_config is another one: who may read what is looked up again. Watches of readers
  * who may see nothing any more end; a list that was begun goes on as it is. */
 void hub_fleet_reload(struct hub_fleet *f);
+/* Ends the watches whose credential has expired, or is not good any more. */
+void hub_fleet_end_expired(struct hub_fleet *f);
 /* All watches end cleanly, spread over spread_ms. */
 void hub_fleet_end_watches(struct hub_fleet *f, int64_t spread_ms);
 

@@ -32,7 +32,7 @@ static void say(struct hub_request *r, const struct kr_status *st)
 {
     hub_worker_count(r->w, HUB_REFUSED, "FLEET");
     KR_LOG_AT(r->w->log, KR_LOG_INFO, "request-refused", KR_S("case", "FLEET"),
-              KR_I("code", st->code), KR_S("user", r->peer->id.name),
+              KR_I("code", st->code), KR_S("user", hub_caller_name(r->caller)),
               KR_S("cluster", r->cluster_path.text), KR_S("verb", r->verb_label),
               KR_B("path", r->info.path), KR_B("detail", st->message), KR_S("id", r->audit_id));
 }

@@ -20,6 +20,7 @@
  *     metadataOnly: false
  *     priority: 10
  *     always: true            # synced also while nobody reads; default: on demand
+ *   projects: []              # who may do what on clusters, and see it here: hub/projects.h
  *   onDemand: true            # types without a profile are synced losslessly when asked for
  *
  * Errors: KR_EINVAL and those of files, with a note "FILE: where: what". Threads: the worker's. */
@@ -70,6 +71,7 @@ struct hub_reader {
     struct kr_bytes user;
     const struct kr_bytes *groups;
     size_t group_count;
+    bool watches; /* asks to watch, not to list */
 };
 
 /* What that reader may see of a resource, for as long as the configuration lives. NULL: nothing at

@@ -16,6 +16,8 @@
 #define HUB_FLEET_LABELS_MAX 64
 #define HUB_FLEET_READERS_MAX 1000
 #define HUB_FLEET_PROFILES_MAX 256
+#define HUB_PROJECTS_MAX 1000
+#define HUB_PROJECT_RULES_MAX 64
 
 struct hub_cluster_labels {
     struct kr_label *labels; /* sorted */
@@ -36,12 +38,32 @@ struct hub_reader_rule {
     struct hub_selection clusters;
     struct kr_names namespaces;
     struct kr_names resources;
+    bool no_list; /* of a project that gives only the other verb */
+    bool no_watch;
 };
 
 struct hub_profile_rule {
     struct hub_profile profile; /* its resources are those of `resources` */
     struct kr_names resources;
     struct hub_selection clusters;
+};
+
+/* See hub/projects.h. */
+struct hub_project_rule {
+    struct kr_names namespaces;
+    struct kr_names resources;
+    struct kr_names verbs;
+    struct kr_strings paths;
+};
+
+struct hub_project {
+    const char *name;
+    struct kr_names users;
+    struct kr_names groups;
+    bool member_tokens;
+    struct hub_selection clusters;
+    struct hub_project_rule *rules;
+    size_t rule_count;
 };
 
 struct hub_fleet_config {
@@ -52,6 +74,8 @@ struct hub_fleet_config {
     size_t reader_count;
     struct hub_profile_rule *profiles;
     size_t profile_count;
+    struct hub_project *projects;
+    size_t project_count;
     struct hub_profile fallback;
     bool on_demand;
 };
@@ -61,6 +85,10 @@ struct hub_fleet_config {
 /* Reads the text of a file into `f`, which is empty. */
 int hub_fleet_file_parse(struct hub_fleet_config *f, const char *name, struct kr_bytes text,
                          struct kr_note *why);
+
+/* projects_file.c: the list `projects`; comes behind the readers, to whom it adds. */
+int hub_projects_read(struct hub_fleet_config *f, struct kr_yaml_reader *r,
+                      const struct kr_yaml_node *node);
 
 /* Whether a list of resources means this one. `*` does not mean what must be named. */
 bool hub_names_have_resource(const struct kr_names *names, struct kr_bytes group,

@@ -366,6 +366,7 @@ struct sections {
     const struct kr_yaml_node *clusters;
     const struct kr_yaml_node *readers;
     const struct kr_yaml_node *profiles;
+    const struct kr_yaml_node *projects;
     bool on_demand;
 };
 
@@ -373,6 +374,7 @@ static const struct kr_yaml_field section_fields[] = {
     {"clusters", KR_YAML_NODE, offsetof(struct sections, clusters), NULL},
     {"readers", KR_YAML_NODE, offsetof(struct sections, readers), NULL},
     {"profiles", KR_YAML_NODE, offsetof(struct sections, profiles), NULL},
+    {"projects", KR_YAML_NODE, offsetof(struct sections, projects), NULL},
     {"onDemand", KR_YAML_FLAG, offsetof(struct sections, on_demand), NULL},
 };
 
@@ -392,6 +394,8 @@ static int read_document(struct loader *l)
         rc = read_readers(l, all.readers);
     if (rc == 0 && all.profiles != NULL)
         rc = read_profiles(l, all.profiles);
+    if (rc == 0 && all.projects != NULL)
+        rc = hub_projects_read(l->f, &l->r, all.projects);
     l->f->on_demand = all.on_demand;
     return rc;
 }

@@ -112,16 +112,17 @@ static bool copy(struct hub_request *r, struct kr_bytes in, struct kr_bytes *out
 
 int hub_reader_of(struct hub_request *r, struct hub_reader *out)
 {
-    const struct kr_identity *id = &r->peer->id;
-    size_t n = r->as.asked ? r->as.group_count : id->group_count;
+    const struct hub_caller *own = r->caller;
+    size_t n = r->as.asked ? r->as.group_count : own->group_count;
     struct kr_bytes *groups = kr_arena_alloc(&r->arena, (n + 1) * sizeof *groups);
 
-    if (groups == NULL || !copy(r, r->as.asked ? r->as.user : kr_bytes_str(id->name), &out->user))
+    if (groups == NULL || !copy(r, r->as.asked ? r->as.user : own->user, &out->user))
         return KR_ENOMEM;
     for (size_t i = 0; i < n; i++) {
-        if (!copy(r, r->as.asked ? r->as.groups[i] : kr_bytes_str(id->groups[i]), &groups[i]))
+        if (!copy(r, r->as.asked ? r->as.groups[i] : own->groups[i], &groups[i]))
             return KR_ENOMEM;
     }
+    out->watches = r->is_watch;
     out->groups = groups;
     out->group_count = n;
     return 0;

@@ -14,6 +14,8 @@ struct hub_reader_sight {
 
 static bool is_reader(const struct hub_reader_rule *r, const struct hub_reader *who)
 {
+    if (who->watches ? r->no_watch : r->no_list)
+        return false;
     if (kr_names_have(&r->users, who->user))
         return true;
     for (size_t i = 0; i < who->group_count; i++) {

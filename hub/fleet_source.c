@@ -2,46 +2,22 @@
 #include "hub/fleet_source.h"
 
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "hub/access.h"
+#include "hub/file_mark.h"
 #include "hub/fleet.h"
 #include "hub/fleet_config.h"
 #include "hub/subscriptions.h"
 
 #define LOOK_MS 2000
 
-/* By which a file is told from the one before. */
-struct mark {
-    int64_t seconds;
-    int64_t nanoseconds;
-    uint64_t size;
-    uint64_t inode;
-};
-
 struct hub_fleet_source {
     struct hub_worker *w;
     struct kr_timer look;
-    struct mark mark;
+    struct hub_file_mark mark;
 };
-
-/* A file that is not there has the mark of zeros. */
-static struct mark mark_of(const char *file)
-{
-    struct stat st;
-
-    if (stat(file, &st) != 0)
-        return (struct mark){0};
-    return (struct mark){(int64_t)st.st_mtim.tv_sec, (int64_t)st.st_mtim.tv_nsec,
-                         (uint64_t)st.st_size, (uint64_t)st.st_ino};
-}
-
-static bool same(const struct mark *a, const struct mark *b)
-{
-    return a->seconds == b->seconds && a->nanoseconds == b->nanoseconds && a->size == b->size &&
-           a->inode == b->inode;
-}
 
 static void use(struct hub_worker *w, struct hub_fleet_config *config)
 {
@@ -52,6 +28,7 @@ static void use(struct hub_worker *w, struct hub_fleet_config *config)
         hub_subscriptions_reload(w->subscriptions, config);
     if (w->fleet != NULL)
         hub_fleet_reload(w->fleet);
+    hub_access_look_again(w);
     hub_fleet_config_destroy(old);
 }
 
@@ -61,7 +38,8 @@ void hub_fleet_source_reload(struct hub_fleet_source *s)
     struct hub_fleet_config *config;
     struct kr_note why = {""};
 
-    s->mark = mark_of(file); /* before it is read: a change meanwhile is seen the next time */
+    s->mark =
+        hub_file_mark_of(file); /* before it is read: a change meanwhile is seen the next time */
     if (hub_fleet_config_load(&config, file, &why) != 0) {
         KR_LOG_AT(s->w->log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
                   KR_S("effect", "what was loaded before stays in use"));
@@ -74,10 +52,10 @@ void hub_fleet_source_reload(struct hub_fleet_source *s)
 static void on_look(struct kr_timer *timer)
 {
     struct hub_fleet_source *s = KR_CONTAINER_OF(timer, struct hub_fleet_source, look);
-    struct mark now = mark_of(s->w->options->fleet_file);
+    struct hub_file_mark now = hub_file_mark_of(s->w->options->fleet_file);
 
     kr_timer_start(s->w->sched, &s->look, LOOK_MS);
-    if (!same(&now, &s->mark))
+    if (!hub_file_mark_same(&now, &s->mark))
         hub_fleet_source_reload(s);
 }
 
@@ -90,7 +68,7 @@ struct hub_fleet_source *hub_fleet_source_create(struct hub_worker *w, struct kr
         return NULL;
     }
     s->w = w;
-    s->mark = mark_of(w->options->fleet_file);
+    s->mark = hub_file_mark_of(w->options->fleet_file);
     kr_timer_init(&s->look, on_look);
     if (hub_fleet_config_load(&w->fleet_config, w->options->fleet_file, why) != 0) {
         kr_note_wrap(why, KR_EINVAL, "fleetFile");

@@ -144,7 +144,7 @@ static void go_on_edited(struct hub_request *r, struct kr_bytes body)
 
     w->edited = true;
     w->body_n = body.n;
-    KR_LOG_AT(r->w->log, KR_LOG_INFO, "fleet-write", KR_S("user", r->peer->id.name),
+    KR_LOG_AT(r->w->log, KR_LOG_INFO, "fleet-write", KR_S("user", hub_caller_name(r->caller)),
               KR_S("cluster", r->cluster_path.text), KR_S("verb", r->verb_label),
               KR_S("as", w->as_patch ? "patch" : r->verb_label),
               KR_U("rebase", w->rebase.subscription), KR_B("path", r->info.path),

@@ -40,6 +40,7 @@ static void client_free(struct client *c)
 
     kr_list_remove(&c->link);
     kr_identity_deinit(&c->peer.id);
+    hub_caller_unref(c->peer.caller);
     free(c);
     f->count--;
     f->w->connections--;
@@ -147,6 +148,8 @@ static int on_handshake(void *owner, int rc, struct kr_pipe *pipe, const struct 
         return 0;
     }
     c->peer.known = info->peer_der.n != 0 && c->peer.id.name[0] != '\0';
+    if (c->peer.known)
+        c->peer.caller = hub_caller_of_identity(&c->peer.id);
     snprintf(c->peer.sni, sizeof c->peer.sni, "%s", info->sni);
     c->conn = strcmp(info->alpn, "h2") == 0 ? serve_h2(c, pipe) : serve_h1(c, pipe);
     if (c->conn == NULL) {

@@ -5,6 +5,7 @@
 #ifndef HUB_FRONT_H
 #define HUB_FRONT_H
 
+#include "hub/caller.h"
 #include "hub/worker.h"
 #include "net/socket.h"
 
@@ -12,9 +13,10 @@ struct hub_front;
 
 /* Who a connection belongs to; lives as long as the connection, and so longer than its requests. */
 struct hub_peer {
-    struct kr_identity id; /* valid if `known` */
-    bool known;            /* a certificate named a user */
-    char address[64];      /* "ip:port" */
+    struct kr_identity id;     /* valid if `known` */
+    bool known;                /* a certificate named a user */
+    struct hub_caller *caller; /* that user; NULL: made for each request */
+    char address[64];          /* "ip:port" */
     char sni[256];
 };
 

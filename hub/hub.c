@@ -9,8 +9,10 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "hub/access.h"
 #include "hub/admin.h"
 #include "hub/admin_socket.h"
+#include "hub/authn.h"
 #include "hub/enroll.h"
 #include "hub/fleet.h"
 #include "hub/fleet_parts.h"
@@ -166,6 +168,7 @@ static void on_hup(void *owner, int signum)
         KR_LOG_AT(h->w.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
                   KR_S("effect", "what was loaded before stays in use"));
     reload_enrollment(h);
+    hub_authn_reload(h->w.authn);
     hub_fleet_parts_reload(h->fleet);
 }
 
@@ -182,6 +185,31 @@ static void log_listening(struct hub *h)
                   KR_S("address", h->w.options->admin_socket));
 }
 
+static void on_access_look(void *owner)
+{
+    struct hub *h = owner;
+
+    if (h->w.fleet != NULL)
+        hub_fleet_end_expired(h->w.fleet);
+}
+
+static void on_authn_change(void *owner)
+{
+    struct hub *h = owner;
+
+    hub_access_look_again(&h->w);
+}
+
+/* Who may ask, and for what. */
+static int start_access(struct hub *h, struct kr_note *why)
+{
+    const struct hub_access_owner access = {on_access_look, h};
+    const struct hub_authn_owner authn = {on_authn_change, h};
+    int rc = hub_access_create(&h->w, &access, &h->w.access, why);
+
+    return rc == 0 ? hub_authn_create(&h->w, &authn, &h->w.authn, why) : rc;
+}
+
 static int start(struct hub *h, const struct hub_options *options, struct kr_log *log,
                  struct kr_note *why)
 {
@@ -192,7 +220,9 @@ static int start(struct hub *h, const struct hub_options *options, struct kr_log
     h->w.on_quiet = on_quiet;
     h->w.owner = h;
     kr_timer_init(&h->phase_timer, on_phase_end);
-    rc = hub_fleet_parts_create(&h->w, &h->fleet, why);
+    rc = start_access(h, why);
+    if (rc == 0)
+        rc = hub_fleet_parts_create(&h->w, &h->fleet, why);
     if (rc == 0)
         rc = start_enrollment(h, why);
     if (rc == 0)
@@ -225,6 +255,8 @@ static void stop(struct hub *h)
     hub_admin_destroy(h->admin);
     hub_admin_socket_destroy(h->socket);
     hub_fleet_parts_destroy(h->fleet);
+    hub_authn_destroy(h->w.authn);
+    hub_access_destroy(h->w.access);
     if (h->w.sched != NULL)
         kr_timer_stop(h->w.sched, &h->phase_timer);
     hub_worker_deinit(&h->w);

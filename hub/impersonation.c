@@ -116,18 +116,18 @@ int hub_impersonation_check(const struct kr_strings *rules, struct kr_note *why)
     return 0;
 }
 
-static bool applies(const struct rule *r, const struct kr_identity *client)
+static bool applies(const struct rule *r, const struct hub_caller *client)
 {
     if (kr_bytes_is(r->who_kind, "user"))
-        return kr_bytes_eq(r->who, kr_bytes_str(client->name));
+        return kr_bytes_eq(r->who, client->user);
     for (size_t i = 0; i < client->group_count; i++) {
-        if (kr_bytes_eq(r->who, kr_bytes_str(client->groups[i])))
+        if (kr_bytes_eq(r->who, client->groups[i]))
             return true;
     }
     return false;
 }
 
-static int need(const struct kr_strings *rules, const struct kr_identity *client, const char *kind,
+static int need(const struct kr_strings *rules, const struct hub_caller *client, const char *kind,
                 struct kr_bytes what, struct kr_note *why)
 {
     struct rule r;
@@ -140,7 +140,7 @@ static int need(const struct kr_strings *rules, const struct kr_identity *client
     return kr_note_set(why, KR_EDENIED, "impersonate-%s", kind);
 }
 
-int hub_impersonation_allowed(const struct kr_strings *rules, const struct kr_identity *client,
+int hub_impersonation_allowed(const struct kr_strings *rules, const struct hub_caller *client,
                               const struct hub_impersonation *as, struct kr_note *why)
 {
     int rc = need(rules, client, "user", as->user, why);

@@ -10,8 +10,8 @@
 #define HUB_IMPERSONATION_H
 
 #include "base/options.h"
-#include "certs/identity.h"
 #include "http/head.h"
+#include "hub/caller.h"
 #include "wire/messages.h"
 
 #define HUB_AS_GROUPS_MAX 64
@@ -32,7 +32,7 @@ struct hub_impersonation {
 int hub_impersonation_read(struct hub_impersonation *as, const struct kr_head *head,
                            struct kr_arena *arena, struct kr_note *why);
 /* 0, or KR_EDENIED with the part that no rule allows. */
-int hub_impersonation_allowed(const struct kr_strings *rules, const struct kr_identity *client,
+int hub_impersonation_allowed(const struct kr_strings *rules, const struct hub_caller *client,
                               const struct hub_impersonation *as, struct kr_note *why);
 /* Whether every rule can be read. KR_EINVAL. */
 int hub_impersonation_check(const struct kr_strings *rules, struct kr_note *why);

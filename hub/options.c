@@ -3,12 +3,15 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "hub/authn.h"
 #include "hub/fleet_config.h"
 #include "hub/impersonation.h"
 
 #define AT(member) offsetof(struct hub_options, member)
 
 static const char *const registrations[] = {"open", "required", NULL};
+
+static const char *const authorization_names[] = {"open", "projects", NULL};
 
 static const struct kr_option table[] = {
     {.name = "apiListen",
@@ -103,6 +106,27 @@ static const struct kr_option table[] = {
      .max = 256,
      .unit = "RULE",
      .text = "who may act as whom (kubectl --as): user:ALICE=user:BOB, group:OPS=group:*, ..."},
+    {.name = "tokenFile",
+     .type = KR_OPT_STRING,
+     .offset = AT(token_file),
+     .unit = "FILE",
+     .text = "bearer tokens that never expire (token,user,uid,\"groups\"); for labs only"},
+    {.name = "authenticationFile",
+     .type = KR_OPT_STRING,
+     .offset = AT(authentication_file),
+     .unit = "FILE",
+     .text = "issuers whose ID tokens (OpenID Connect) are accepted (YAML)"},
+    {.name = "memberTokens",
+     .type = KR_OPT_BOOL,
+     .offset = AT(member_tokens),
+     .value = "false",
+     .text = "pass tokens of a cluster's own service accounts to its agent, which judges them"},
+    {.name = "authorization",
+     .type = KR_OPT_ENUM,
+     .offset = AT(authorization),
+     .value = "open",
+     .choices = authorization_names,
+     .text = "without a project in fleetFile: open allows all who are known, projects nobody"},
     {.name = "workers",
      .type = KR_OPT_INT,
      .offset = AT(workers),
@@ -298,7 +322,11 @@ static int check(const void *config, struct kr_note *why)
 
     if (rc == 0)
         rc = check_enrollment(o, why);
-    return rc != 0 ? rc : check_fleet_file(o->fleet_file, why);
+    if (rc == 0)
+        rc = check_fleet_file(o->fleet_file, why);
+    if (rc == 0 && o->authorization == HUB_AUTHORIZATION_PROJECTS && o->fleet_file == NULL)
+        rc = kr_note_set(why, KR_EINVAL, "authorization: projects needs a fleetFile");
+    return rc == 0 ? hub_authn_check(o, why) : rc;
 }
 
 const struct kr_program hub_program = {

@@ -10,6 +10,9 @@ enum hub_registration {
     HUB_REGISTRATION_REQUIRED,
 };
 
+/* Without a project: is everybody allowed everything, as before there were projects, or nothing? */
+enum hub_authorization { HUB_AUTHORIZATION_OPEN, HUB_AUTHORIZATION_PROJECTS };
+
 struct hub_options {
     const char *api_listen;
     const char *agent_listen;
@@ -27,6 +30,10 @@ struct hub_options {
     const char *crl_file;    /* NULL: none */
     const char *hub_domain;  /* NULL: no server-name form */
     struct kr_strings impersonation;
+    const char *token_file;          /* NULL: none */
+    const char *authentication_file; /* NULL: no ID tokens */
+    bool member_tokens;
+    int authorization; /* enum hub_authorization */
     int64_t workers;
     int log_level;
     bool tls12;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a request up to the relay, one step a rule. A step that refuses has answered. */
 #include "base/err.h"
+#include "hub/access.h"
+#include "hub/authn.h"
 #include "hub/fleet.h"
 #include "hub/fleet_write.h"
 #include "hub/request.h"
@@ -9,6 +11,8 @@
 #define BODY_MAX                                                                                   \
     ((3u << 20) + (64u << 10)) /* a little above kube-apiserver's: its own 413 wins                \
                                 */
+
+#define DENIAL_MAX 8192
 
 enum step_result {
     STEP_NEXT,
@@ -106,15 +110,26 @@ static enum step_result locate(struct hub_request *r)
 
 static enum step_result authenticate(struct hub_request *r)
 {
+    struct hub_authn_question q = {
+        .peer = r->peer,
+        .head = &r->fw.in->head,
+        .for_member = !r->cluster_path.fleet,
+        .arena = &r->arena,
+    };
     struct kr_conn *conn = r->fw.in->conn;
-    bool bearer = kr_head_find(&r->fw.in->head, KR_LIT("authorization")) != NULL;
+    struct kr_note why = {""};
+    int rc = hub_authn_judge(r->w->authn, &q, &r->caller, &why);
 
-    if (r->peer->known)
+    if (rc == 0)
         return STEP_NEXT;
-    refuse(r, KR_CASE_UNAUTHORIZED,
-           bearer ? KR_LIT(": bearer tokens are not accepted, present a client certificate")
-                  : (struct kr_bytes){NULL, 0});
-    kr_conn_drain(conn); /* one answer is all that an unknown client gets from a connection */
+    if (rc == KR_ENOMEM)
+        return refuse(r, KR_CASE_INTERNAL, kr_bytes_str(kr_err_text(rc)));
+    if (rc == KR_EDENIED) /* the client is told no more than kube-apiserver tells */
+        KR_LOG_AT(r->w->log, KR_LOG_INFO, "credential-refused", KR_S("peer", r->peer->address),
+                  KR_S("reason", why.text), KR_S("id", r->audit_id));
+    refuse(r, KR_CASE_UNAUTHORIZED, (struct kr_bytes){NULL, 0});
+    if (rc == KR_ENOENT)
+        kr_conn_drain(conn); /* one answer is all that an unknown client gets from a connection */
     return STEP_END;
 }
 
@@ -206,7 +221,7 @@ static enum step_result impersonate(struct hub_request *r)
     if (rc == KR_EINVAL)
         return refuse_why(r, KR_CASE_BAD_HEADER, &why);
     if (rc == 0 && r->as.asked)
-        rc = hub_impersonation_allowed(&r->w->options->impersonation, &r->peer->id, &r->as, &why);
+        rc = hub_impersonation_allowed(&r->w->options->impersonation, r->caller, &r->as, &why);
     if (rc == KR_EDENIED)
         return refuse_why(r, KR_CASE_IMPERSONATION, &why);
     if (rc != 0)
@@ -223,6 +238,24 @@ static enum step_result authorize(struct hub_request *r)
     if (r->fw.up_max != 0 && kr_head_content_length(h) > (int64_t)r->fw.up_max)
         return refuse(r, KR_CASE_BODY_TOO_LARGE, KR_LIT(HUB_BODY_MAX_TEXT));
     return STEP_NEXT;
+}
+
+/* The hub's own rules, for whoever it will say is asking. */
+static enum step_result decide(struct hub_request *r)
+{
+    struct kr_buf text = {.max = DENIAL_MAX};
+    struct kr_bytes user = r->as.asked ? r->as.user : r->caller->user;
+    enum hub_verdict verdict = hub_access_decide(r);
+
+    if (verdict == HUB_ALLOWED)
+        return STEP_NEXT;
+    if (verdict == HUB_UNKNOWN_TO)
+        return refuse(r, KR_CASE_UNKNOWN_CLUSTER, (struct kr_bytes){NULL, 0});
+    hub_denial_write(user, &r->info, &text);
+    kr_buf_append_str(&text, ": no project allows it");
+    refuse(r, KR_CASE_DENIED, kr_buf_bytes(&text));
+    kr_buf_deinit(&text);
+    return STEP_END;
 }
 
 /* A hub that has just started knows only whom has dialled already: its agents may be on their way,
@@ -256,9 +289,15 @@ static const struct {
     const char *name;
     enum step_result (*run)(struct hub_request *r);
 } steps[] = {
-    {"check head", check_head},       {"locate", locate},       {"authenticate", authenticate},
-    {"classify", classify},           {"authorize", authorize}, {"impersonate", impersonate},
-    {"check upgrade", check_upgrade}, {"route", route},
+    {"check head", check_head},
+    {"locate", locate},
+    {"authenticate", authenticate},
+    {"classify", classify},
+    {"authorize", authorize},
+    {"impersonate", impersonate},
+    {"decide", decide},
+    {"check upgrade", check_upgrade},
+    {"route", route},
 };
 
 void hub_pipeline_run(struct hub_request *r)

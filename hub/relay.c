@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "hub/access.h"
 #include "hub/fleet_write.h"
 #include "kube/headers.h"
 #include "wire/request_header.h"
@@ -95,20 +96,12 @@ static int add_allowed(struct hub_request *r, struct kr_head *to)
     return rc == 0 ? hub_write_add_fields(r, to) : rc;
 }
 
-/* The client's own identity, from its certificate. */
-static int fill_own(struct hub_request *r, struct kr_relay_request *req)
+/* The client's own identity. */
+static void fill_own(const struct hub_caller *caller, struct kr_relay_request *req)
 {
-    const struct kr_identity *id = &r->peer->id;
-    struct kr_bytes *groups = kr_arena_alloc(&r->arena, (id->group_count + 1) * sizeof *groups);
-
-    if (groups == NULL)
-        return KR_ENOMEM;
-    for (size_t i = 0; i < id->group_count; i++)
-        groups[i] = kr_bytes_str(id->groups[i]);
-    req->user = kr_bytes_str(id->name);
-    req->groups = groups;
-    req->group_count = id->group_count;
-    return 0;
+    req->user = caller->user;
+    req->groups = caller->groups;
+    req->group_count = caller->group_count;
 }
 
 static void fill_as(const struct hub_impersonation *as, struct kr_relay_request *req)
@@ -130,7 +123,7 @@ static int add_identity(struct hub_request *r, struct kr_head *to)
         .method = r->upgrade.n != 0 ? r->fw.in->head.method : (struct kr_bytes){NULL, 0},
     };
     struct kr_buf text = {.max = KR_REQUEST_HEADER_MAX};
-    int rc = 0;
+    int rc;
 
     if (r->write != NULL)
         req.rebase = r->write->rebase;
@@ -138,9 +131,8 @@ static int add_identity(struct hub_request *r, struct kr_head *to)
     if (r->as.asked)
         fill_as(&r->as, &req);
     else
-        rc = fill_own(r, &req);
-    if (rc == 0)
-        rc = kr_request_header_write(&req, &text);
+        fill_own(r->caller, &req);
+    rc = kr_request_header_write(&req, &text);
     if (rc == 0)
         rc = kr_head_add(to, KR_LIT(KR_REQUEST_HEADER), kr_buf_bytes(&text));
     if (rc == 0)
@@ -277,6 +269,16 @@ static void end_watch(struct hub_request *r)
         kr_exchange_abort(out, KR_ABORT_CANCEL);
     }
     kr_forward_finish_at(&r->fw, kr_watch_lines_whole(&r->lines));
+}
+
+void hub_relay_lose(struct hub_request *r)
+{
+    if (r->is_watch) {
+        end_watch(r);
+        return;
+    }
+    kr_forward_cut(&r->fw);
+    hub_request_end(r);
 }
 
 /* An answer that is not long-running came to a stop: nothing comes, or its reader takes nothing
@@ -416,6 +418,7 @@ static void on_begun(struct kr_forward *fw)
         kr_timer_start(r->w->sched, &r->deadline, r->w->options->request_timeout_ms);
         return;
     }
+    hub_access_keep(r);
     r->info = (struct kr_request_info){0};
     r->as = (struct hub_impersonation){0};
     r->upgrade = (struct kr_bytes){NULL, 0};

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "hub/access.h"
 #include "hub/counters.h"
 #include "hub/fleet_write.h"
 #include "hub/relay.h"
@@ -67,7 +68,7 @@ void hub_request_refuse(struct hub_request *r, enum kr_case which, struct kr_byt
     KR_ASSERT(ex != NULL);
     r->code = hub_answer(r->w, ex, which, &facts, kr_bytes_str(r->audit_id));
     KR_LOG_AT(r->w->log, KR_LOG_INFO, "request-refused", KR_S("case", kr_case_name(which)),
-              KR_I("code", r->code), KR_S("user", r->peer->id.name),
+              KR_I("code", r->code), KR_S("user", hub_caller_name(r->caller)),
               KR_S("cluster", r->cluster_path.text), KR_S("verb", r->verb_label),
               KR_B("path", r->info.path), KR_B("detail", detail), KR_S("id", r->audit_id));
     hub_request_end(r);
@@ -98,6 +99,8 @@ void hub_request_end(struct hub_request *r)
     kr_list_remove(&r->waiter.link);
     kr_list_remove(&r->link);
     hub_write_end(r);
+    hub_access_forget(r);
+    hub_caller_unref(r->caller);
     kr_forward_deinit(&r->fw);
     kr_arena_deinit(&r->arena);
     free(r);

@@ -8,22 +8,26 @@
 
 #include "http/forward.h"
 #include "hub/answer.h"
+#include "hub/caller.h"
 #include "hub/clusters.h"
 #include "hub/front.h"
 #include "hub/impersonation.h"
+#include "hub/projects.h"
 #include "kube/cluster_path.h"
 #include "kube/request_info.h"
 #include "kube/watch_lines.h"
 
 #define HUB_BODY_MAX_TEXT "3211264"
 
+struct hub_stay;
 struct hub_write;
 
 struct hub_request {
     struct kr_forward fw;
     struct hub_worker *w;
     const struct hub_peer *peer;
-    struct kr_list link; /* hub_worker.live */
+    struct hub_caller *caller; /* counted; NULL until it is known who asks */
+    struct kr_list link;       /* hub_worker.live */
     struct kr_arena arena;
     struct kr_request_info info; /* its text is gone once a long-running answer began */
     struct kr_cluster_path cluster_path;
@@ -43,6 +47,8 @@ struct hub_request {
     int attempts;
     int verdict; /* enum kr_case that on_response decided, or -1 */
     bool is_watch;
+    struct hub_stay *stay;       /* access.c's: what a long stream is judged by again */
+    char rule[HUB_RULE_MAX];     /* which rule of the hub decided; for the audit */
     struct hub_impersonation as; /* whom the client acts as; as.user.n is 0: itself */
     struct kr_bytes upgrade;     /* the token that the client asks to upgrade to; empty: none */
     bool long_running;
@@ -60,6 +66,9 @@ void hub_requests_end_watches(struct hub_worker *w, int64_t spread_ms);
 void hub_pipeline_run(struct hub_request *r);
 /* relay.c: the last step: to the agent, or wait for it, or say that it is away. */
 void hub_relay(struct hub_request *r);
+/* relay.c: the client may not have the stream any more, whose answer has begun: a watch ends
+ * cleanly, anything else is cut. */
+void hub_relay_lose(struct hub_request *r);
 /* The exchange is answered by the hub itself and the request is over. */
 void hub_request_refuse(struct hub_request *r, enum kr_case which, struct kr_bytes detail);
 /* Frees it; the exchanges are gone or released. */

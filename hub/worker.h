@@ -15,6 +15,8 @@
 #include "net/tls_context.h"
 
 struct hub_bundle;
+struct hub_access;
+struct hub_authn;
 struct hub_cache;
 struct hub_catalogs;
 struct hub_fleet;
@@ -38,6 +40,8 @@ struct hub_worker {
     struct hub_clusters clusters;
     struct hub_registry *registry;   /* NULL: no stateDir, so nobody is registered */
     const struct hub_bundle *bundle; /* set with it */
+    struct hub_authn *authn;         /* NULL: certificates only */
+    struct hub_access *access;       /* NULL: long streams are not judged again */
     /* The fleet view, made by hub.c; all NULL if it is not offered. */
     struct hub_fleet_config *fleet_config;
     struct hub_revision *revision;

@@ -67,3 +67,36 @@ int kr_base64_decode(struct kr_buf *out, struct kr_bytes in)
     }
     return 0;
 }
+
+static int url_value_of(uint8_t c)
+{
+    if (c == '-' || c == '_')
+        return c == '-' ? 62 : 63;
+    return c == '+' || c == '/' ? -1 : value_of(c);
+}
+
+int kr_base64url_decode(struct kr_buf *out, struct kr_bytes in)
+{
+    uint32_t v = 0;
+    unsigned bits = 0;
+    int rc;
+
+    if (in.n % 4 == 1)
+        return KR_EINVAL;
+    rc = kr_buf_reserve(out, in.n / 4 * 3 + 3);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < in.n; i++) {
+        int d = url_value_of(in.p[i]);
+
+        if (d < 0)
+            return KR_EINVAL;
+        v = v << 6 | (uint32_t)d;
+        bits += 6;
+        if (bits >= 8) {
+            bits -= 8;
+            out->p[out->n++] = (uint8_t)(v >> bits);
+        }
+    }
+    return (v & ((1u << bits) - 1)) == 0 ? 0 : KR_EINVAL;
+}

@@ -156,6 +156,11 @@ int kr_case_write(enum kr_case which, const struct kr_case_facts *facts,
         .name = facts->cluster,
         .retry_after_s = answer->retry_after_s,
     };
+    if (which == KR_CASE_DENIED && facts->request != NULL && facts->request->is_resource) {
+        st.group = facts->request->group; /* what is denied is the object, not the cluster */
+        st.kind = facts->request->resource;
+        st.name = facts->request->name;
+    }
     if (rc == 0 && body != NULL)
         rc = kr_status_write(body, &st);
     if (rc == 0 && warning != NULL)
