@@ -161,9 +161,7 @@ class Bench:
                                "ratio", "higher")
 
     def watchers(self, hub, simulator, clusters):
-        before = hub.rss_kib()
-        reader = self.reader("watchers", hub, PODS, WATCHER_CONNECTIONS,
-                             WATCHERS // WATCHER_CONNECTIONS)
+        reader = self.many_readers("watchers", hub)
         each = max(1, 200 // clusters)
         for number in range(self.args.rounds + 1):
             reader.mark()
@@ -178,9 +176,11 @@ class Bench:
                                    "ns")
                 self.report.sample("fleet.deliveries_per_s", result["events"] / result["seconds"],
                                    "events/s", "higher")
-        self.report.add("fleet.hub_kib_per_watcher", (hub.rss_kib() - before) / WATCHERS, "KiB")
         reader.stop()
         self.say("watchers: done")
+
+    def many_readers(self, name, hub):
+        return self.reader(name, hub, PODS, WATCHER_CONNECTIONS, WATCHERS // WATCHER_CONNECTIONS)
 
     # ---- one cluster ----
 
@@ -189,6 +189,7 @@ class Bench:
         hub = FleetHub(self.world, self.programs, "events-hub")
         agent = FleetAgent(self.world, self.programs, hub, simulator, "c1", "events-")
         hub.wait_objects(PODS_EACH)
+        self.watcher_memory(simulator, hub)
         near = simulator.endpoint()
         near.ask("POST", CONFIGMAPS.rstrip("/"), '{"metadata":{"name":"k1"},"data":{"x":"'
                  + "x" * 700 + '"}}', {"content-type": "application/json"})
@@ -205,29 +206,46 @@ class Bench:
         self.stop_all(agent, hub, simulator)
         self.say("events of one cluster: done")
 
+    def watcher_memory(self, simulator, hub):
+        """In a small hub: a large one has free memory from its start to give them."""
+        before = hub.rss_kib()
+        reader = self.many_readers("quiet-watchers", hub)
+        idle = hub.rss_kib() - before
+        reader.mark()
+        simulator.churn(n=200, mix="readiness")
+        reader.quiet(500)
+        busy = hub.rss_kib() - before
+        reader.stop()
+        self.report.add("fleet.hub_kib_per_idle_watcher", idle / WATCHERS, "KiB")
+        self.report.add("fleet.hub_kib_per_busy_watcher", busy / WATCHERS, "KiB")
+
     def burst(self, simulator, bare, ours, agent, counts):
         """Each reads a burst while the other way is stopped; that takes it in afterwards."""
-        alone = self.read_burst(simulator, bare, ours, agent.process)
-        used = cpu_ns([agent.pid])
-        seconds = self.read_burst(simulator, ours, bare, bare.process)
-        if counts:
-            self.report.sample("fleet.events_1_per_s", BURST / seconds, "events/s", "higher")
-            self.report.sample("bare.events_1_per_s", BURST / alone, "events/s", "higher")
-            self.report.sample("fleet.events_1.vs_bare", alone / seconds, "ratio", "higher")
-            self.report.sample("fleet.agent_cpu_us_per_event",
-                               (cpu_ns([agent.pid]) - used) / 1e3 / BURST, "us")
+        alone = self.read_burst(simulator, bare, ours, agent.process, bare.process)
+        behind = self.read_burst(simulator, ours, bare, bare.process, agent.process)
+        if not counts:
+            return
+        for owner, worker, (seconds, cpu_us) in (("bare", "cpu", alone),
+                                                 ("fleet", "agent_cpu", behind)):
+            self.report.sample(f"{owner}.events_1_per_s", BURST / seconds, "events/s", "higher")
+            self.report.sample(f"{owner}.{worker}_us_per_event", cpu_us / BURST, "us")
+        self.report.sample("fleet.events_1.vs_bare", alone[0] / behind[0], "ratio", "higher")
+        self.report.sample("fleet.agent_cpu.vs_bare", behind[1] / alone[1], "ratio")
 
-    def read_burst(self, simulator, reader, later, stopped):
+    def read_burst(self, simulator, reader, later, stopped, worker):
+        """Seconds, and microseconds of the worker's CPU."""
         for each in (reader, later):
             each.mark()
+        used = cpu_ns([worker.pid])
         stopped.send_signal(signal.SIGSTOP)
         try:
             simulator.churn(n=BURST, mix="readiness")
             seconds = reader.quiet(500)["seconds"]
+            used = cpu_ns([worker.pid]) - used
         finally:
             stopped.send_signal(signal.SIGCONT)
         later.quiet(500)
-        return seconds
+        return seconds, used / 1e3
 
     def ages(self, simulator, hub, reader):
         simulator.churn(rate=AGE_RATE, mix="readiness")
