@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "heavy_text.h"
 
+#include "base/assert.h"
 #include "gen.h"
 
 /* JSON with ' for " (requote), and places: $ and a letter (heavy_text.h). */
@@ -186,6 +187,7 @@ void sim_heavy_pod_text(unsigned containers, unsigned fillers, struct kr_buf *ou
 {
     unsigned envs[SIM_CONTAINERS_MAX] = {0};
 
+    KR_ASSERT(containers >= 1 && containers <= SIM_CONTAINERS_MAX);
     for (unsigned i = 0; i < fillers; i++)
         envs[i % containers]++;
     pod_metadata(containers, envs, out);

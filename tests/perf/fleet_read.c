@@ -6,10 +6,9 @@
  *
  * With --watch it prints "open N" when all have answered 200, and then obeys standard input:
  *   mark          counts anew from here
- *   wait N MS     until each stream has had N more events, at most MS milliseconds
  *   quiet MS      until there was an event, and none for MS milliseconds
  *   report        at once
- * wait, quiet and report print one line of JSON: seconds from the mark to the last event, events of
+ * quiet and report print one line of JSON: seconds from the mark to the last event, events of
  * the stream that had the fewest and the most, of all, bytes of all, and, with --ages, quantiles of
  * the events' ages on the first stream: the time of day less the annotation kubesim/changed-us.
  * An event is a line. The end of standard input ends the program. */
@@ -69,10 +68,7 @@ struct reader {
 
     char command[COMMAND_MAX];
     size_t command_n;
-    enum { IDLE, WAITING, QUIET } state;
-    uint64_t wanted;   /* WAITING: events of each stream */
-    uint64_t until_ns; /* WAITING */
-    uint64_t quiet_ns; /* QUIET */
+    uint64_t quiet_ns; /* waiting for that; 0: not waiting */
     bool over;
 };
 
@@ -378,6 +374,25 @@ static void report_list(const struct reader *r)
 
 /* ---- commands */
 
+static void usage(void)
+{
+    fputs("usage: fleet_read --to IPV4:PORT --path PATH --ca FILE\n"
+          "       [--cert FILE --key FILE] [--accept TYPE] [--connections N] [--streams N]\n"
+          "       [--window BYTES] [--watch [--ages]]\n",
+          stderr);
+    exit(2);
+}
+
+static unsigned number(const char *text, unsigned long max)
+{
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+
+    if (*end != '\0' || end == text || n == 0 || n > max)
+        usage();
+    return (unsigned)n;
+}
+
 static void mark(struct reader *r)
 {
     for (unsigned i = 0; i < r->connections; i++) {
@@ -391,21 +406,14 @@ static void mark(struct reader *r)
 
 static void obey(struct reader *r, const char *line)
 {
-    unsigned long long a = 0, b = 0;
-
     if (strcmp(line, "mark") == 0) {
         mark(r);
         printf("marked\n");
         fflush(stdout);
     } else if (strcmp(line, "report") == 0) {
         report_watch(r);
-    } else if (sscanf(line, "wait %llu %llu", &a, &b) == 2) {
-        r->state = WAITING;
-        r->wanted = a;
-        r->until_ns = now_ns() + b * 1000000U;
-    } else if (sscanf(line, "quiet %llu", &a) == 1) {
-        r->state = QUIET;
-        r->quiet_ns = a * 1000000U;
+    } else if (strncmp(line, "quiet ", 6) == 0) {
+        r->quiet_ns = number(line + 6, 3600000) * (uint64_t)1000000;
     } else {
         fprintf(stderr, "fleet_read: unknown command %s\n", line);
         exit(2);
@@ -431,19 +439,12 @@ static void read_commands(struct reader *r)
     }
 }
 
-/* Answers a wait that is over. */
-static void check_waits(struct reader *r)
+/* Answers when it has been quiet for as long as was asked. */
+static void check_quiet(struct reader *r)
 {
-    uint64_t now = now_ns(), least, most;
-
-    if (r->state == WAITING) {
-        extremes(r, &least, &most);
-        if (least < r->wanted && now < r->until_ns)
-            return;
-    } else if (r->state != QUIET || r->events == 0 || now < r->last_ns + r->quiet_ns) {
+    if (r->quiet_ns == 0 || r->events == 0 || now_ns() < r->last_ns + r->quiet_ns)
         return;
-    }
-    r->state = IDLE;
+    r->quiet_ns = 0;
     report_watch(r);
 }
 
@@ -460,7 +461,7 @@ static void run(struct reader *r)
     struct epoll_event ev[EVENTS];
 
     while (!done(r)) {
-        int n = epoll_wait(r->epoll_fd, ev, EVENTS, r->state != IDLE ? 5 : -1);
+        int n = epoll_wait(r->epoll_fd, ev, EVENTS, r->quiet_ns != 0 ? 5 : -1);
 
         if (n < 0 && errno != EINTR)
             die("epoll_wait");
@@ -473,30 +474,11 @@ static void run(struct reader *r)
                 conn_close(c);
         }
         if (r->watch)
-            check_waits(r);
+            check_quiet(r);
     }
 }
 
 /* ---- start */
-
-static void usage(void)
-{
-    fputs("usage: fleet_read --to IPV4:PORT --path PATH --ca FILE\n"
-          "       [--cert FILE --key FILE] [--accept TYPE] [--connections N] [--streams N]\n"
-          "       [--window BYTES] [--watch [--ages]]\n",
-          stderr);
-    exit(2);
-}
-
-static unsigned number(const char *text, unsigned long max)
-{
-    char *end;
-    unsigned long n = strtoul(text, &end, 10);
-
-    if (*end != '\0' || end == text || n == 0 || n > max)
-        usage();
-    return (unsigned)n;
-}
 
 static void parse_address(struct reader *r, char *text)
 {
