@@ -8,7 +8,6 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "http/h1_conn.h"
-#include "net/loop.h"
 #include "world.h"
 
 enum { CONNS = 24, STREAMS = 6 };
@@ -364,13 +363,6 @@ bool agent_apiserver_token_refused(struct agent_apiserver *s, uint32_t generatio
 {
     (void)s, (void)generation;
     return false;
-}
-
-/* agent/attach.c reports the loop's lag; here is no loop. */
-int64_t kr_loop_take_lag_ms(struct kr_loop *loop)
-{
-    (void)loop;
-    return 0;
 }
 
 /* ---- faults ---- */

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "hub/counters.h"
 #include "hub/request.h"
+#include "net/loop.h"
 
 #define T0_MS 1000
 #define QUIET_MS 75000 /* after the faults, for whatever still runs (65 s is the longest wait) */
@@ -109,6 +110,7 @@ static void make_edge(struct world *w, unsigned i)
     e->core = (struct agent_core){.options = &w->agent_options, .sched = &w->sched};
     snprintf(e->core.self.name, sizeof e->core.self.name, "edge-%u", i);
     snprintf(e->core.self.instance, sizeof e->core.self.instance, "0");
+    e->core.loop = w->lag;
     e->policy = (struct agent_policy){.mode = AGENT_READ_WRITE, .exec = true};
     e->core.policy = &e->policy;
     kr_rand_seed(&e->core.rand, w->seed + 100 + i);
@@ -231,6 +233,7 @@ static void close_all(struct world *w)
     kr_h2_shared_deinit(&w->client_h2);
     kr_metrics_destroy(w->hub.metrics);
     world_check(w, w->sched.count == 0, "%zu timers still run", w->sched.count);
+    kr_loop_destroy(w->lag);
     kr_sched_deinit(&w->sched);
 }
 
@@ -254,6 +257,8 @@ void world_run(uint64_t seed, bool calm, bool trace, struct tally *tally)
     w->calm = calm;
     w->trace = trace;
     kr_sched_init(&w->sched, T0_MS, T0_MS);
+    w->lag = kr_loop_create(NULL);
+    KR_ASSERT(w->lag != NULL);
     kr_rand_seed(&w->rand, seed);
     w->agent_options = (struct agent_options){.user_prefix = "sim:", .max_requests = 1000};
     make_hub(w);

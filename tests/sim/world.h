@@ -113,6 +113,7 @@ struct world {
     bool trace;
     bool over; /* nothing dials any more */
     struct kr_sched sched;
+    struct kr_loop *lag; /* turns never; agents report how late it is */
     struct kr_rand rand;
     struct hub_options hub_options;
     struct agent_options agent_options;
