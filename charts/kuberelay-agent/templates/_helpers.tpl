@@ -1,18 +1,29 @@
 {{/* SPDX-License-Identifier: Apache-2.0 */}}
+
+{{/* The name of nearly every object. What is cut or changed gets a hash, so that it stays unique. */}}
 {{- define "agent.name" -}}
-{{- printf "%s-agent" .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- if and (le (len .Release.Name) 45) (regexMatch "^[a-z][-a-z0-9]*$" .Release.Name) -}}
+{{ .Release.Name }}-agent
+{{- else -}}
+{{ printf "r-%s" (.Release.Name | replace "." "-") | trunc 36 | trimSuffix "-" }}-{{ sha256sum .Release.Name | trunc 8 }}-agent
+{{- end -}}
+{{- end -}}
+
+{{/* The same where there is no namespace. */}}
+{{- define "agent.clusterName" -}}
+{{ include "agent.name" . }}-{{ printf "%s/%s" .Release.Namespace .Release.Name | sha256sum | trunc 8 }}
 {{- end -}}
 
 {{- define "agent.labels" -}}
 app.kubernetes.io/name: kuberelay-agent
-app.kubernetes.io/instance: {{ .Release.Name | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- end -}}
 
 {{- define "agent.selector" -}}
 app.kubernetes.io/name: kuberelay-agent
-app.kubernetes.io/instance: {{ .Release.Name | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "agent.account" -}}
@@ -27,9 +38,14 @@ app.kubernetes.io/instance: {{ .Release.Name | trunc 63 | trimSuffix "-" | quote
 {{- end -}}
 {{- end -}}
 
-{{/* One object of several that are named after the release; cut so that it stays unique. */}}
+{{/* Not empty: the agent makes its own key, and joins with a token. */}}
 {{- define "agent.joins" -}}
 {{- if or .Values.identity.joinToken .Values.identity.existingJoinTokenSecret }}yes{{ end -}}
+{{- end -}}
+
+{{/* YAML reads a plain `off` as false. */}}
+{{- define "agent.mode" -}}
+{{ if .Values.policy.mode }}{{ .Values.policy.mode }}{{ else }}off{{ end }}
 {{- end -}}
 
 {{- define "agent.pair" -}}
@@ -74,12 +90,51 @@ app.kubernetes.io/instance: {{ .Release.Name | trunc 63 | trimSuffix "-" | quote
 {{- if and $v.identity.certManager.enabled (or (not $v.identity.certManager.trustDomain) (not $v.identity.certManager.issuerRef.name)) -}}
 {{- fail "identity.certManager: trustDomain and issuerRef.name are needed" -}}
 {{- end -}}
+{{- if and $v.jwks (ne $v.policy.identity "verified") -}}
+{{- fail "jwks: is for policy.identity verified only" -}}
+{{- end -}}
+{{- if and (eq $v.policy.identity "verified") (not (and $v.policy.verified $v.jwks)) -}}
+{{- fail "policy.identity: verified needs policy.verified (issuer, audience) and jwks" -}}
+{{- end -}}
 {{- if and (gt (int $v.replicaCount) 1) (include "agent.joins" .) -}}
 {{- fail "replicaCount: with a join token there is one agent; install the chart again for a second one" -}}
 {{- end -}}
 {{- range $v.rbac.sync -}}
 {{- if or (has "*" .resources) (and (has "" .apiGroups) (has "secrets" .resources) (not (has "secrets" ($v.policy.open | default list)))) -}}
 {{- fail "rbac.sync: \"*\" would be Secrets too, and Secrets need policy.open: [secrets]" -}}
+{{- end -}}
+{{- end -}}
+{{- range $v.systemUsers -}}
+{{- if not (regexMatch "^system:(serviceaccount:[a-z0-9-]+:([a-z0-9.-]+|\\*)|[^*]+)$" (toString .)) -}}
+{{- fail (printf "systemUsers: %q: RBAC has no prefixes; possible are system:serviceaccount:NAMESPACE:NAME, system:serviceaccount:NAMESPACE:* and whole names" (toString .)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* RBAC rules of what the policy's rules allow in one namespace ("*": in all), for identity fixed. */}}
+{{- define "agent.policyRules" -}}
+{{- $reads := list "get" "list" "watch" -}}
+{{- range $rule := .policy.rules -}}
+{{- if has $.namespace (.namespaces | default (list "*")) -}}
+{{- $verbs := .verbs -}}
+{{- if ne $.policy.mode "read-write" -}}
+{{- $verbs = list -}}
+{{- range $verb := $reads -}}
+{{- if or (has "*" $rule.verbs) (has $verb $rule.verbs) }}{{ $verbs = append $verbs $verb }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- range .resources -}}
+{{- if eq . "*" -}}
+{{- fail "policy.rules: \"*\" in resources cannot be said in RBAC without what the policy closes: name resources, or give rbac.fixedRules" -}}
+{{- end -}}
+{{- $path := splitn "/" 2 . -}}
+{{- $name := splitn "." 2 $path._0 }}
+{{- if $verbs }}
+- apiGroups: [{{ $name._1 | default "" | quote }}]
+  resources: [{{ if $path._1 }}{{ printf "%s/%s" $name._0 $path._1 | quote }}{{ else }}{{ $name._0 | quote }}{{ end }}]
+  verbs: {{ toJson $verbs }}
+{{- end }}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
