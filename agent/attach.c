@@ -26,6 +26,7 @@ static int send_state(struct agent_attach *a)
         .heartbeat = ++a->count,
         .loop_lag_ms = (uint32_t)kr_loop_take_lag_ms(c->loop),
         .draining = c->draining,
+        .bundle_generation = c->bundle_generation,
         .features = features,
         .feature_count = sizeof features / sizeof features[0],
     };

@@ -9,38 +9,6 @@
 #include "base/err.h"
 #include "certs/store_file.h"
 
-static const struct kr_tls_alpn hub_alpn[] = {{"kuberelay/1", KR_TLS_CERT_REQUIRED}};
-
-int agent_core_load_tls(struct agent_core *c, struct kr_note *why)
-{
-    const struct agent_options *o = c->options;
-    struct kr_tls_config cfg = {
-        .cert.file = o->cert_file,
-        .key.file = o->key_file,
-        .ca.file = o->ca_file,
-        .alpn = hub_alpn,
-        .alpn_count = 1,
-        .alpn_required = true,
-        .lax_key_mode = o->lax_key_mode,
-    };
-    struct kr_identity self = {0};
-    struct kr_tls_context *ctx = NULL;
-    struct kr_identity_rules rules = {KR_ROLE_AGENT, NULL};
-    int rc = kr_identity_judge_file(&self, o->cert_file, &rules, why); /* it names the cluster */
-
-    if (rc == 0)
-        ctx = kr_tls_context_create(&cfg, &rc, why);
-    if (ctx == NULL) {
-        kr_identity_deinit(&self);
-        return rc;
-    }
-    kr_tls_context_unref(c->hub_tls);
-    kr_identity_deinit(&c->self);
-    c->hub_tls = ctx;
-    c->self = self;
-    return 0;
-}
-
 /* The namespace that the agent runs in, if it is a pod's. */
 static void find_namespace(const struct agent_options *o, char *out, size_t size)
 {
@@ -86,9 +54,7 @@ int agent_core_init(struct agent_core *c, const struct agent_options *options, s
         return kr_note_set(why, KR_ENOMEM, "out of memory");
     kr_metric_set(kr_metrics_get(c->metrics, AGENT_BUILD_INFO, KR_VERSION), 1);
     c->m_exchanges = kr_metrics_series(c->metrics, AGENT_EXCHANGES, NULL, 0);
-    if (agent_core_load_policy(c, why) != 0)
-        return KR_EINVAL;
-    return agent_core_load_tls(c, why);
+    return agent_core_load_policy(c, why) != 0 ? KR_EINVAL : 0;
 }
 
 void agent_core_deinit(struct agent_core *c)

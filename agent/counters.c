@@ -159,4 +159,12 @@ const struct kr_metric_family agent_counters[AGENT_COUNTERS_N] = {
                            0,
                            0,
                            8},
+    [AGENT_RENEWALS] = {"kuberelay_agent_renewals_total",
+                        KR_COUNTER,
+                        "Certificates that were asked for, by result",
+                        {"result"},
+                        NULL,
+                        0,
+                        0,
+                        8},
 };

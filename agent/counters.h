@@ -27,6 +27,7 @@ enum agent_counter {
     AGENT_WATCHES,
     AGENT_RELISTS,
     AGENT_DISCOVERIES,
+    AGENT_RENEWALS,
     AGENT_COUNTERS_N,
 };
 

@@ -35,6 +35,7 @@ struct agent_link {
     struct agent_attach attach;
     char replica[KR_NAME_MAX + 1]; /* the hub's name, as its certificate has it */
     bool attached;
+    bool pending; /* the hub takes states, and sends nothing until an operator accepts */
     bool closing;
     int64_t refused_ms; /* the hub said to stay away that long; 0: it did not */
     const char *why;    /* why we closed it ourselves */
@@ -67,7 +68,7 @@ static void again(struct agent_link *l, int rc, const char *reason)
               l->attached ? "tunnel-down" : "tunnel-failed", KR_S("hub", l->hub),
               KR_S("lane", l->lane == KR_LANE_BULK ? "bulk" : "interactive"),
               KR_S("reason", reason), KR_I("retry-ms", l->closing ? -1 : wait_ms));
-    l->attached = false;
+    l->attached = l->pending = false;
     l->refused_ms = 0;
     l->why = NULL;
     if (!l->closing)
@@ -94,6 +95,12 @@ static void on_hub_state(void *owner, const struct kr_hub_state *s)
         fail(l, "the hub refused the tunnel");
         return;
     }
+    if (l->c->on_hub_state != NULL)
+        l->c->on_hub_state(l->c->owner, s);
+    if (s->pending != l->pending)
+        KR_LOG_AT(l->c->log, KR_LOG_INFO, s->pending ? "pending" : "accepted", KR_S("hub", l->hub),
+                  KR_S("cluster", l->c->self.name));
+    l->pending = s->pending;
     if (l->attached)
         return;
     l->attached = true;
@@ -281,10 +288,16 @@ void agent_link_start(struct agent_link *l)
     dial(l);
 }
 
-void agent_link_retry(struct agent_link *l)
+bool agent_link_retry(struct agent_link *l)
 {
     if (l->conn == NULL && kr_timer_running(&l->timer))
         kr_timer_start(l->c->sched, &l->timer, 0);
+    return l->conn != NULL || l->pipe != NULL || l->dial != NULL || kr_timer_running(&l->timer);
+}
+
+bool agent_link_is_idle(const struct agent_link *l)
+{
+    return l->conn == NULL || l->conn->exchanges <= 1;
 }
 
 bool agent_link_attached(const struct agent_link *l)

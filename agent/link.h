@@ -22,8 +22,10 @@ struct agent_link_config {
 struct agent_link *agent_link_create(const struct agent_link_config *cfg, struct kr_note *why);
 void agent_link_destroy(struct agent_link *l); /* after its connection is gone */
 void agent_link_start(struct agent_link *l);
-/* Dials now if it waits. */
-void agent_link_retry(struct agent_link *l);
+/* Dials now if it waits; false: it was never started. */
+bool agent_link_retry(struct agent_link *l);
+/* Whether nothing but its own calls (Attach, Catalog, Sync) may be under way. */
+bool agent_link_is_idle(const struct agent_link *l);
 bool agent_link_attached(const struct agent_link *l);
 /* Tells the hub what has changed (agent_core.health, draining). */
 void agent_link_tell(struct agent_link *l);

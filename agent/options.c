@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/options.h"
 
+#include "base/err.h"
 #include "base/log.h"
 
 #define AT(member) offsetof(struct agent_options, member)
@@ -28,15 +29,35 @@ static const struct kr_option table[] = {
     {.name = "certFile",
      .type = KR_OPT_STRING,
      .offset = AT(cert_file),
-     .required = true,
      .unit = "FILE",
-     .text = "the agent's certificate chain (PEM); it names the cluster"},
+     .text = "the agent's certificate chain (PEM); it names the cluster; or give stateDir"},
     {.name = "keyFile",
      .type = KR_OPT_STRING,
      .offset = AT(key_file),
-     .required = true,
      .unit = "FILE",
      .text = "its private key (PEM, readable by its owner only)"},
+    {.name = "stateDir",
+     .type = KR_OPT_STRING,
+     .offset = AT(state_dir),
+     .unit = "DIR",
+     .text = "where an agent without certFile keeps its key, its certificate and the roots"},
+    {.name = "joinToken",
+     .type = KR_OPT_STRING,
+     .offset = AT(join_token),
+     .secret = true,
+     .unit = "TOKEN",
+     .text = "with what it gets its first certificate (kuberelayctl token create)"},
+    {.name = "joinTokenFile",
+     .type = KR_OPT_STRING,
+     .offset = AT(join_token_file),
+     .unit = "FILE",
+     .text = "where the token is instead; read anew at each try"},
+    {.name = "instance",
+     .type = KR_OPT_STRING,
+     .offset = AT(instance),
+     .value = "a",
+     .unit = "NAME",
+     .text = "tells two agents of one cluster apart when they join"},
     {.name = "kubeconfig",
      .type = KR_OPT_STRING,
      .offset = AT(kubeconfig),
@@ -182,9 +203,23 @@ static const struct kr_option table[] = {
      .text = "how often the API server is asked which types it serves (by ETag)"},
 };
 
+static int check(const void *config, struct kr_note *why)
+{
+    const struct agent_options *o = config;
+
+    if ((o->cert_file != NULL) != (o->key_file != NULL))
+        return kr_note_set(why, KR_EINVAL, "certFile and keyFile: both or none");
+    if (o->cert_file == NULL && o->state_dir == NULL)
+        return kr_note_set(why, KR_EINVAL, "certFile and keyFile, or stateDir, are required");
+    if (o->join_token != NULL && o->join_token_file != NULL)
+        return kr_note_set(why, KR_EINVAL, "joinToken or joinTokenFile, not both");
+    return 0;
+}
+
 const struct kr_program agent_program = {
     .name = "kuberelay-agent",
     .summary = "Execute the requests that a hub relays on the local Kubernetes API server.",
     .options = table,
     .n_options = sizeof table / sizeof table[0],
+    .check = check,
 };

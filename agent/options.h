@@ -11,6 +11,10 @@ struct agent_options {
     const char *ca_file;
     const char *cert_file;
     const char *key_file;
+    const char *state_dir; /* instead of both, or beside them: for the roots that hubs tell of */
+    const char *join_token;
+    const char *join_token_file;
+    const char *instance;
     const char *kubeconfig;
     const char *context;
     const char *service_account_dir;

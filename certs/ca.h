@@ -66,7 +66,7 @@ int kr_ca_issue(struct kr_ca *ca, const struct kr_leaf *leaf, int64_t now_wall_m
                 struct kr_pem_pair *out, struct kr_note *why);
 
 /* Certifies the key of a request (certs/csr.h) as `leaf`, an agent; nothing else of the request is
- * looked at. The lifetime may be as short as a minute, and is cut where the CA's own ends.
+ * looked at. The lifetime may be as short as 5 seconds, and is cut where the CA's own ends.
  * `chain` gets the certificate and, if the CA is not a root, the CA's behind it, as PEM. */
 int kr_ca_issue_csr(struct kr_ca *ca, const struct kr_leaf *leaf, struct kr_bytes csr,
                     int64_t now_wall_ms, struct kr_buf *chain, struct kr_note *why);

@@ -79,5 +79,13 @@ extern const struct ctl_command ctl_ca_show;
 extern const struct ctl_command ctl_kubeconfig;
 extern const struct ctl_command ctl_clusters;
 extern const struct ctl_command ctl_clusters_forget;
+extern const struct ctl_command ctl_token_create;
+extern const struct ctl_command ctl_token_list;
+extern const struct ctl_command ctl_token_revoke;
+extern const struct ctl_command ctl_cluster_list;
+extern const struct ctl_command ctl_cluster_accept;
+extern const struct ctl_command ctl_cluster_deny;
+extern const struct ctl_command ctl_cluster_remove;
+extern const struct ctl_command ctl_cluster_unlock;
 
 #endif

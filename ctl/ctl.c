@@ -7,8 +7,12 @@
 #include "ctl/command.h"
 
 static const struct ctl_command *const commands[] = {
-    &ctl_ca_init,    &ctl_ca_issue_hub,    &ctl_ca_issue_agent, &ctl_ca_issue_user, &ctl_ca_show,
-    &ctl_kubeconfig, &ctl_clusters_forget, &ctl_clusters, /* the longer words first */
+    &ctl_ca_init,         &ctl_ca_issue_hub,   &ctl_ca_issue_agent,
+    &ctl_ca_issue_user,   &ctl_ca_show,        &ctl_kubeconfig,
+    &ctl_clusters_forget, &ctl_clusters, /* the longer words first */
+    &ctl_token_create,    &ctl_token_list,     &ctl_token_revoke,
+    &ctl_cluster_list,    &ctl_cluster_accept, &ctl_cluster_deny,
+    &ctl_cluster_remove,  &ctl_cluster_unlock,
 };
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])

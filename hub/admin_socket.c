@@ -6,8 +6,8 @@
 #include "base/err.h"
 #include "http/pages.h"
 #include "hub/clusters_page.h"
-#include "hub/request.h"
-#include "hub/subscriptions.h"
+#include "hub/forget.h"
+#include "hub/registry_page.h"
 #include "net/socket.h"
 #include "net/tcp_pipe.h"
 
@@ -20,7 +20,10 @@ struct hub_admin_socket {
 static int on_get(void *owner, struct kr_bytes path, struct kr_buf *body, const char **type)
 {
     struct hub_admin_socket *a = owner;
+    int status = hub_registry_page_get(a->w, path, body, type);
 
+    if (status != 0)
+        return status;
     if (!kr_bytes_is(path, "/clusters")) {
         kr_buf_append_str(body, "/clusters\n");
         return 404;
@@ -32,20 +35,15 @@ static int on_get(void *owner, struct kr_bytes path, struct kr_buf *body, const 
 static int forget(struct hub_worker *w, struct kr_bytes name, struct kr_buf *body)
 {
     struct hub_cluster *c = hub_clusters_find(&w->clusters, name);
-    char copy[sizeof c->name];
 
     if (c == NULL) {
         kr_buf_append_str(body, "no such cluster\n");
         return 404;
     }
-    memcpy(copy, c->name, sizeof copy);
-    if (hub_requests_use(w, c) || !hub_clusters_remove(&w->clusters, c)) {
+    if (!hub_forget_cluster(w, c)) {
         kr_buf_append_str(body, "its agent is connected, or requests are under way\n");
         return 409;
     }
-    if (w->subscriptions != NULL)
-        hub_subscriptions_remove_cluster(w->subscriptions, copy);
-    KR_LOG_AT(w->log, KR_LOG_INFO, "cluster-forgotten", KR_S("cluster", copy));
     kr_buf_append_str(body, "forgotten\n");
     return 200;
 }
@@ -54,13 +52,27 @@ static int on_delete(void *owner, struct kr_bytes path, struct kr_buf *body, con
 {
     struct hub_admin_socket *a = owner;
     const struct kr_bytes prefix = KR_LIT("/clusters/");
+    int status = hub_registry_page_delete(a->w, path, body);
 
     (void)type;
+    if (status != 0)
+        return status;
     if (!kr_bytes_starts(path, prefix)) {
         kr_buf_append_str(body, "/clusters/NAME\n");
         return 404;
     }
     return forget(a->w, kr_bytes_skip(path, prefix.n), body);
+}
+
+static int on_post(void *owner, struct kr_bytes path, struct kr_buf *body, const char **type)
+{
+    struct hub_admin_socket *a = owner;
+    int status = hub_registry_page_post(a->w, path, body, type);
+
+    if (status != 0)
+        return status;
+    kr_buf_append_str(body, "/tokens /registry /keys\n");
+    return 404;
 }
 
 static void on_accept(void *owner, int fd, const char *peer)
@@ -92,6 +104,7 @@ int hub_admin_socket_create(struct hub_worker *w, struct hub_admin_socket **out,
     cfg.owner = a;
     kr_pages_init(&a->pages, w->sched, on_get, a);
     a->pages.remove = on_delete;
+    a->pages.post = on_post;
     a->listener = kr_listener_create(w->loop, &cfg, why);
     if (a->listener == NULL) {
         free(a);

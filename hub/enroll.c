@@ -193,8 +193,9 @@ static int on_message(void *user, struct kr_bytes message)
         rc = answer(k, &got);
     else
         kr_grpc_finish(&k->stream,
-                       rc == KR_EPROTO || rc == KR_EINVAL ? KR_GRPC_INVALID_ARGUMENT
-                                                          : kr_err_grpc_status(rc),
+                       rc == KR_EPROTO || rc == KR_EINVAL || rc == KR_ETOOBIG
+                           ? KR_GRPC_INVALID_ARGUMENT
+                           : kr_err_grpc_status(rc),
                        kr_bytes_str(words(rc)));
     kr_buf_deinit(&got.chain);
     return 0;

@@ -141,6 +141,14 @@ bool hub_registry_is_buried(const struct hub_registry *r, const struct hub_clust
            r->w->sched->now_wall_ms - c->since_wall_ms < TOMBSTONE_MS;
 }
 
+bool hub_registry_is_barred(struct hub_registry *r, const char *cluster)
+{
+    struct hub_cluster_record c;
+
+    return r->store->ops->cluster_find(r->store, cluster, &c, NULL) == 0 &&
+           (c.state == HUB_CLUSTER_DENIED || c.state == HUB_CLUSTER_REMOVED);
+}
+
 static int judge_cluster(struct hub_registry *r, struct look *l, struct kr_note *why)
 {
     if (l->has_cluster && l->cluster.state == HUB_CLUSTER_REMOVED &&
@@ -409,7 +417,8 @@ int hub_registry_set_cluster(struct hub_registry *r, const char *name, enum hub_
     if (c.state == HUB_CLUSTER_QUARANTINED || c.state == HUB_CLUSTER_REMOVED)
         c.uid[0] = '\0';
     c.state = state;
-    c.external = external;
+    if (state == HUB_CLUSTER_ACCEPTED)
+        c.external = external;
     c.since_wall_ms = r->w->sched->now_wall_ms;
     if (rc == 0)
         rc = r->store->ops->cluster_put(r->store, &c, why);

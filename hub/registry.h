@@ -60,6 +60,8 @@ int hub_registry_deny_key(struct hub_registry *r, const uint8_t spki[HUB_SPKI_SI
 
 /* Whether the record is a tombstone that still counts. */
 bool hub_registry_is_buried(const struct hub_registry *r, const struct hub_cluster_record *c);
+/* Whether an operator wants nothing of that cluster any more. */
+bool hub_registry_is_barred(struct hub_registry *r, const char *cluster);
 /* Logs it for people who are to act, and counts it. */
 void hub_registry_alarm(struct hub_registry *r, const char *kind, const struct kr_identity *id,
                         const char *text);

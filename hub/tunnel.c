@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "hub/bundle.h"
 #include "hub/counters.h"
+#include "hub/forget.h"
 #include "hub/subscriptions.h"
 #include "wire/grpc_call.h"
 #include "wire/messages.h"
@@ -180,7 +181,7 @@ static void look_at_state(struct hub_tunnel *t, const struct kr_agent_state *s)
         refuse(t, "another cluster has this name");
     else if (t->seat.retire_ms != 0 && t->w->sched->now_ms >= t->seat.retire_ms)
         fail(t, "a newer key of this instance is in use");
-    else if (t->w->sched->now_wall_ms >= t->id.not_after_wall_ms)
+    else if (t->id.not_after_wall_ms != 0 && t->w->sched->now_wall_ms >= t->id.not_after_wall_ms)
         fail(t, "the agent's certificate has expired");
     else if (t->w->bundle != NULL && t->w->bundle->generation != t->bundle_sent)
         send_state(t);
@@ -288,6 +289,8 @@ static void on_close(void *owner, int rc, const struct kr_note *why)
         kr_metric_add(kr_metrics_series(t->w->metrics, HUB_TUNNEL_DOWN, NULL, 0), 1);
         if (t->w->subscriptions != NULL && !t->pending)
             hub_subscriptions_tunnel_down(t->w->subscriptions, t->cluster, t->conn);
+        if (t->refused && hub_registry_is_barred(t->w->registry, t->id.name))
+            hub_forget_denied(t->w, t->id.name);
     }
     KR_LOG_AT(t->w->log, KR_LOG_INFO, "tunnel-down", KR_S("cluster", t->id.name),
               KR_S("instance", t->id.instance), KR_S("peer", t->address),
@@ -338,7 +341,8 @@ struct hub_tunnel *hub_tunnel_create(struct hub_worker *w, struct kr_pipe *pipe,
     t->id = *id;
     *id = (struct kr_identity){0};
     kr_timer_init(&t->expiry, on_expiry);
-    kr_timer_start(w->sched, &t->expiry, t->id.not_after_wall_ms - w->sched->now_wall_ms);
+    if (t->id.not_after_wall_ms != 0)
+        kr_timer_start(w->sched, &t->expiry, t->id.not_after_wall_ms - w->sched->now_wall_ms);
     t->seat.id = &t->id;
     t->seat.on_change = on_change;
     hub_registry_sit(w->registry, &t->seat);

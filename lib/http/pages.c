@@ -30,6 +30,8 @@ static void on_request(void *owner, struct kr_exchange *ex)
         status = v->p->page(v->p->owner, path, &body, &type);
     else if (kr_bytes_is(ex->head.method, "DELETE") && v->p->remove != NULL)
         status = v->p->remove(v->p->owner, path, &body, &type);
+    else if (kr_bytes_is(ex->head.method, "POST") && v->p->post != NULL)
+        status = v->p->post(v->p->owner, path, &body, &type);
     kr_head_init(&head, KR_HEAD_MAX);
     head.status = status;
     kr_head_add_str(&head, "content-type", type);

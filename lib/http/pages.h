@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pages: a little HTTP/1.1 server for an operator's port: GET (and DELETE) of a few paths, each
+/* pages: a little HTTP/1.1 server for an operator's port: GET (DELETE, POST) of a few paths, each
  * answered with a text that is made on the spot.
  * Memory: owns its connections. Limits: 64 connections, 10 s for a head, 60 s idle, a page of at
  * most 64 MiB. Threads: one. */
@@ -19,6 +19,7 @@ struct kr_pages { /* embed it; the fields belong to pages.c */
     struct kr_sched *sched;
     kr_page *page;
     kr_page *remove; /* set after the init: takes DELETE of a path; NULL: 405 */
+    kr_page *post;   /* the same for POST; a body is not looked at */
     void *owner;
     struct kr_list conns;
     size_t count;

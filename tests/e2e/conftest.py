@@ -177,6 +177,18 @@ def world(binaries, tmp_path):
 
 
 @pytest.fixture
+def enrollment(binaries):
+    """A hub that enrolls, with nobody enrolled yet."""
+    from enrollment import Enrollment
+
+    folder = tempfile.mkdtemp(prefix="kr-n-")
+    made = Enrollment(Path(folder) / "w", binaries)
+    yield made
+    made.close()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
 def lone_fake(world):
     """An own hub and agent in front of an own fake: free to be killed."""
     world.start_hub()

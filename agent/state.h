@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* state: what an agent that enrolls keeps in its stateDir (mode 0700, files 0600):
+ *   pair.pem      key and certificate chain, in one file, so that they never are of two makings
+ *   previous.pem  the pair before it, until a hub has accepted the new one
+ *   pending.key   the key of a request that was sent, so that a lost answer can be asked for again
+ *   bundle.pem    the roots that hubs told of, with their generation
+ * Every file appears whole (temporary name, fsync, rename). Whatever moment the power fails at, one
+ * whole pair is there.
+ * Memory: texts land in the caller's bufs; those with keys are wiped by kr_buf_cleanse.
+ * Errors: those of certs/store_file.h. Blocks on the disk. */
+#ifndef AGENT_STATE_H
+#define AGENT_STATE_H
+
+#include "base/buf.h"
+#include "base/note.h"
+
+int agent_state_load_pair(const char *dir, struct kr_buf *pem, struct kr_note *why);
+/* The pair that is there becomes the previous one. */
+int agent_state_save_pair(const char *dir, struct kr_bytes key_pem, struct kr_bytes chain_pem,
+                          struct kr_note *why);
+/* A hub has accepted the pair. */
+void agent_state_accept_pair(const char *dir);
+/* No hub accepts it: the previous one is the pair again. KR_ENOENT: there is none. */
+int agent_state_revert_pair(const char *dir, struct kr_note *why);
+
+/* The key of the request under way; makes one if there is none. */
+int agent_state_pending_key(const char *dir, struct kr_buf *key_pem, struct kr_note *why);
+
+/* KR_ENOENT: no hub has told of one. */
+int agent_state_load_bundle(const char *dir, struct kr_buf *pem, uint64_t *generation,
+                            struct kr_note *why);
+int agent_state_save_bundle(const char *dir, struct kr_bytes pem, uint64_t generation,
+                            struct kr_note *why);
+
+#endif

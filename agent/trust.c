@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/trust.h"
+
+#include "agent/state.h"
+#include "base/err.h"
+#include "certs/ca.h"
+#include "certs/store_file.h"
+
+#define PEM_FILE_MAX (1u << 20)
+
+static const struct kr_tls_alpn tunnel_alpn[] = {{"kuberelay/1", KR_TLS_CERT_REQUIRED}};
+static const struct kr_tls_alpn enroll_alpn[] = {{"h2", KR_TLS_CERT_REQUIRED}};
+
+struct material { /* PEM; a pair is key and chain in both */
+    struct kr_buf cert;
+    struct kr_buf key;
+    struct kr_buf roots;
+    uint64_t generation;
+};
+
+static void material_end(struct material *m)
+{
+    kr_buf_cleanse(&m->cert);
+    kr_buf_cleanse(&m->key);
+    kr_buf_deinit(&m->roots);
+}
+
+static int read_roots(const struct agent_options *o, struct material *m, struct kr_note *why)
+{
+    int rc = KR_ENOENT;
+
+    if (o->state_dir != NULL)
+        rc = agent_state_load_bundle(o->state_dir, &m->roots, &m->generation, why);
+    if (rc == 0)
+        rc = kr_pem_check_ca(kr_buf_bytes(&m->roots), why);
+    if (rc == 0)
+        return 0;
+    m->generation = 0;
+    return kr_file_read(&m->roots, o->ca_file, PEM_FILE_MAX, why);
+}
+
+static int read_pair(const struct agent_options *o, struct material *m, struct kr_note *why)
+{
+    int rc;
+
+    if (o->cert_file == NULL)
+        return agent_state_load_pair(o->state_dir, &m->cert, why);
+    rc = kr_file_read(&m->cert, o->cert_file, PEM_FILE_MAX, why);
+    return rc;
+}
+
+static void fill(struct kr_tls_config *cfg, const struct agent_options *o, struct material *m,
+                 bool with_cert)
+{
+    cfg->ca.bytes = kr_buf_bytes(&m->roots);
+    cfg->alpn_count = 1;
+    cfg->alpn_required = true;
+    cfg->lax_key_mode = o->lax_key_mode;
+    if (!with_cert)
+        return;
+    cfg->cert.bytes = kr_buf_bytes(&m->cert);
+    if (o->key_file != NULL)
+        cfg->key.file = o->key_file;
+    else
+        cfg->key.bytes = kr_buf_bytes(&m->cert);
+}
+
+static int load(struct agent_core *c, struct material *m, struct kr_note *why)
+{
+    struct kr_tls_config cfg = {.alpn = tunnel_alpn};
+    struct kr_identity_rules rules = {KR_ROLE_AGENT, NULL};
+    struct kr_identity self = {0};
+    struct kr_tls_context *ctx;
+    int rc = kr_identity_judge_pem(&self, kr_buf_bytes(&m->cert), &rules, why);
+
+    if (rc != 0)
+        return kr_note_wrap(why, rc, "%s",
+                            c->options->cert_file != NULL ? c->options->cert_file : "stateDir");
+    fill(&cfg, c->options, m, true);
+    ctx = kr_tls_context_create(&cfg, &rc, why);
+    if (ctx == NULL) {
+        kr_identity_deinit(&self);
+        return rc;
+    }
+    kr_tls_context_unref(c->hub_tls);
+    kr_identity_deinit(&c->self);
+    c->hub_tls = ctx;
+    c->self = self;
+    c->bundle_generation = m->generation;
+    return 0;
+}
+
+int agent_trust_load(struct agent_core *c, struct kr_note *why)
+{
+    const struct agent_options *o = c->options;
+    struct material m = {.generation = 0};
+    int rc = read_roots(o, &m, why);
+    int pair = rc == 0 ? read_pair(o, &m, why) : 0;
+
+    if (rc == 0 && pair == KR_ENOENT && o->cert_file == NULL)
+        c->bundle_generation = m.generation; /* not enrolled yet */
+    else if (rc == 0)
+        rc = pair != 0 ? pair : load(c, &m, why);
+    material_end(&m);
+    return rc;
+}
+
+struct kr_tls_context *agent_trust_enroll_context(struct agent_core *c, bool with_cert, int *rc,
+                                                  struct kr_note *why)
+{
+    struct kr_tls_config cfg = {.alpn = enroll_alpn};
+    struct kr_tls_context *ctx = NULL;
+    struct material m = {.generation = 0};
+
+    *rc = read_roots(c->options, &m, why);
+    if (*rc == 0 && with_cert)
+        *rc = read_pair(c->options, &m, why);
+    if (*rc == 0) {
+        fill(&cfg, c->options, &m, with_cert);
+        ctx = kr_tls_context_create(&cfg, rc, why);
+    }
+    material_end(&m);
+    return ctx;
+}
+
+static int check_name(const struct agent_core *c, struct kr_bytes chain_pem, struct kr_note *why)
+{
+    const char *domain = c->self.domain;
+    struct kr_identity_rules rules = {KR_ROLE_AGENT, domain[0] != '\0' ? domain : NULL};
+    struct kr_identity id;
+    int rc = kr_identity_judge_pem(&id, chain_pem, &rules, why);
+
+    if (rc == 0 && c->self.name[0] != '\0' &&
+        (strcmp(id.name, c->self.name) != 0 || strcmp(id.instance, c->self.instance) != 0))
+        rc = kr_note_set(why, KR_EDENIED, "the certificate is for %.80s/%.80s", id.name,
+                         id.instance);
+    kr_identity_deinit(&id);
+    return rc;
+}
+
+int agent_trust_check(const struct agent_core *c, struct kr_bytes key_pem,
+                      struct kr_bytes chain_pem, struct kr_bytes bundle, struct kr_note *why)
+{
+    struct material m = {.generation = 0};
+    int rc = kr_pem_check_pair(chain_pem, key_pem, why);
+
+    if (rc == 0)
+        rc = check_name(c, chain_pem, why);
+    if (rc == 0)
+        rc = read_roots(c->options, &m, why);
+    if (rc == 0 && kr_pem_check_chain(chain_pem, kr_buf_bytes(&m.roots), why) != 0)
+        rc = kr_pem_check_chain(chain_pem, bundle, why);
+    material_end(&m);
+    return rc;
+}
+
+int agent_trust_take_bundle(struct agent_core *c, struct kr_bytes pem, uint64_t generation,
+                            struct kr_note *why)
+{
+    const struct agent_options *o = c->options;
+    struct material m = {.generation = 0};
+    int rc;
+
+    if (o->state_dir == NULL || pem.n == 0 || generation <= c->bundle_generation)
+        return 0;
+    rc = kr_pem_check_ca(pem, why);
+    if (rc == 0)
+        rc = read_pair(o, &m, why);
+    if (rc == 0)
+        rc = kr_pem_check_chain(kr_buf_bytes(&m.cert), pem, why);
+    material_end(&m);
+    if (rc == 0)
+        rc = agent_state_save_bundle(o->state_dir, pem, generation, why);
+    return rc == 0 ? agent_trust_load(c, why) : rc;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* forget: a cluster goes, with all that was synced of it. */
+#ifndef HUB_FORGET_H
+#define HUB_FORGET_H
+
+#include "hub/worker.h"
+
+/* False: a tunnel is there, or requests are under way. */
+bool hub_forget_cluster(struct hub_worker *w, struct hub_cluster *c);
+/* What was synced of it goes at once, the rest if nothing holds it. */
+void hub_forget_denied(struct hub_worker *w, const char *name);
+
+#endif

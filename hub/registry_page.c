@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hub/registry_page.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "certs/ca.h"
+#include "hub/forget.h"
+#include "hub/join_token.h"
+
+#define TTL_MAX_S 86400
+#define WORDS_MAX 5
+
+struct words { /* of a path */
+    struct kr_bytes v[WORDS_MAX];
+    size_t n; /* WORDS_MAX + 1: too many */
+};
+
+static struct words split(struct kr_bytes path)
+{
+    struct words w = {.n = 0};
+
+    while (path.n != 0 && path.p[0] == '/') {
+        size_t n;
+
+        path = kr_bytes_skip(path, 1);
+        n = kr_bytes_find(path, '/');
+        if (w.n < WORDS_MAX)
+            w.v[w.n] = kr_bytes_of(path.p, n);
+        if (w.n <= WORDS_MAX)
+            w.n++;
+        path = kr_bytes_skip(path, n);
+    }
+    return w;
+}
+
+static bool is(const struct words *w, size_t i, const char *word)
+{
+    return i < w->n && kr_bytes_is(w->v[i], word);
+}
+
+static int say(struct kr_buf *body, int status, const char *text)
+{
+    kr_buf_printf(body, "%s\n", text);
+    return status;
+}
+
+static int fail(struct kr_buf *body, int rc, const struct kr_note *why)
+{
+    return say(body, rc == KR_ENOENT ? 404 : 500,
+               rc == KR_ENOENT        ? "not known"
+               : why->text[0] != '\0' ? why->text
+                                      : kr_err_text(rc));
+}
+
+static void put_hex(struct kr_json_out *o, const char *key, const uint8_t *p, size_t n)
+{
+    char text[2 * HUB_SPKI_SIZE + 1] = "";
+
+    for (size_t i = 0; i < n && i < HUB_SPKI_SIZE; i++)
+        snprintf(text + 2 * i, 3, "%02x", p[i]);
+    kr_json_out_text(o, key, text);
+}
+
+static bool read_hex(struct kr_bytes in, uint8_t out[HUB_SPKI_SIZE])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    if (in.n != 2 * HUB_SPKI_SIZE)
+        return false;
+    memset(out, 0, HUB_SPKI_SIZE);
+    for (size_t i = 0; i < in.n; i++) {
+        const char *d = in.p[i] != 0 ? strchr(digits, in.p[i]) : NULL;
+
+        if (d == NULL)
+            return false;
+        out[i / 2] = (uint8_t)(out[i / 2] << 4 | (d - digits));
+    }
+    return true;
+}
+
+/* ---- tokens ---- */
+
+static void put_token(struct kr_json_out *o, const struct hub_token *t)
+{
+    kr_json_out_text(o, "id", t->id);
+    kr_json_out_text(o, "cluster", t->cluster);
+    kr_json_out_int(o, "expiresMs", t->expires_wall_ms);
+    kr_json_out_bool(o, "autoAccept", t->auto_accept);
+    kr_json_out_bool(o, "used", t->used);
+    kr_json_out_text(o, "instance", t->instance);
+    kr_json_out_int(o, "failures", t->failures);
+}
+
+static bool list_token(void *owner, const struct hub_token *t)
+{
+    struct kr_json_out *o = owner;
+
+    kr_json_out_object(o, NULL);
+    put_token(o, t);
+    kr_json_out_end(o);
+    return o->rc == 0;
+}
+
+static int list_tokens(struct hub_worker *w, struct kr_buf *body, const char **type)
+{
+    struct hub_store *s = hub_registry_store(w->registry);
+    struct kr_json_out o;
+    struct kr_note why = {""};
+    int rc = s->ops->tokens_expire(s, w->sched->now_wall_ms, &why);
+
+    kr_json_out_init(&o, body);
+    kr_json_out_object(&o, NULL);
+    kr_json_out_int(&o, "nowMs", w->sched->now_wall_ms);
+    kr_json_out_array(&o, "tokens");
+    if (rc == 0)
+        rc = s->ops->tokens_each(s, list_token, &o, &why);
+    kr_json_out_end(&o);
+    kr_json_out_end(&o);
+    *type = "application/json";
+    return rc == 0 && o.rc == 0 ? 200 : 500;
+}
+
+static int check_name(struct hub_worker *w, const char *name, struct kr_buf *body)
+{
+    struct hub_store *s = hub_registry_store(w->registry);
+    struct hub_cluster_record c;
+
+    if (s->ops->cluster_find(s, name, &c, NULL) != 0)
+        return 0;
+    if (hub_registry_is_buried(w->registry, &c))
+        return say(body, 409, "this name was removed; `cluster accept` takes it back");
+    if (c.state == HUB_CLUSTER_DENIED || c.state == HUB_CLUSTER_QUARANTINED)
+        return say(body, 409, "this cluster is denied or quarantined; accept it first");
+    return 0;
+}
+
+static int create_token(struct hub_worker *w, const struct words *q, struct kr_buf *body,
+                        const char **type)
+{
+    struct hub_store *s = hub_registry_store(w->registry);
+    struct hub_token t = {.auto_accept = is(q, 3, "auto")};
+    struct kr_note why = {""};
+    struct kr_json_out o;
+    char text[HUB_JOIN_TOKEN_SIZE];
+    uint64_t ttl_s;
+    int rc;
+
+    if (!kr_is_dns_label(q->v[1]) || !kr_bytes_to_u64(q->v[2], TTL_MAX_S, &ttl_s) || ttl_s == 0)
+        return say(body, 400, "/tokens/CLUSTER/SECONDS/auto, at most a day");
+    if (!hub_worker_enrolls(w))
+        return say(body, 409, "this hub has no signerCertFile: agents cannot join");
+    snprintf(t.cluster, sizeof t.cluster, "%.*s", (int)q->v[1].n, (const char *)q->v[1].p);
+    rc = check_name(w, t.cluster, body);
+    if (rc != 0)
+        return rc;
+    t.expires_wall_ms = w->sched->now_wall_ms + (int64_t)ttl_s * 1000;
+    s->ops->tokens_expire(s, w->sched->now_wall_ms, &why);
+    rc = hub_join_token_make(text, &t);
+    if (rc == 0)
+        rc = s->ops->token_add(s, &t, &why);
+    if (rc != 0)
+        return fail(body, rc, &why);
+    KR_LOG_AT(w->log, KR_LOG_INFO, "token-created", KR_S("id", t.id), KR_S("cluster", t.cluster),
+              KR_T("auto-accept", t.auto_accept), KR_U("ttl-s", ttl_s));
+    kr_json_out_init(&o, body);
+    kr_json_out_object(&o, NULL);
+    kr_json_out_text(&o, "token", text);
+    put_token(&o, &t);
+    kr_json_out_end(&o);
+    *type = "application/json";
+    return 201;
+}
+
+/* ---- clusters ---- */
+
+struct listing {
+    struct hub_worker *w;
+    struct kr_json_out o;
+};
+
+static const char *cluster_state(enum hub_cluster_state state)
+{
+    static const char *const names[] = {"pending", "accepted", "denied", "removed", "quarantined"};
+
+    return (size_t)state < sizeof names / sizeof names[0] ? names[state] : "unknown";
+}
+
+static const char *instance_state(enum hub_instance_state state)
+{
+    static const char *const names[] = {"active", "locked", "denied"};
+
+    return (size_t)state < sizeof names / sizeof names[0] ? names[state] : "unknown";
+}
+
+static bool list_instance(void *owner, const struct hub_instance *i)
+{
+    struct kr_json_out *o = owner;
+
+    kr_json_out_object(o, NULL);
+    kr_json_out_text(o, "name", i->name);
+    kr_json_out_text(o, "state", instance_state(i->state));
+    kr_json_out_int(o, "generation", (int64_t)i->generation);
+    put_hex(o, "key", i->spki, sizeof i->spki);
+    kr_json_out_text(o, "serial", i->serial);
+    kr_json_out_int(o, "notAfterMs", i->not_after_wall_ms);
+    kr_json_out_end(o);
+    return o->rc == 0;
+}
+
+static bool list_cluster(void *owner, const struct hub_cluster_record *c)
+{
+    struct listing *l = owner;
+    struct hub_store *s = hub_registry_store(l->w->registry);
+
+    if (c->state == HUB_CLUSTER_REMOVED && !hub_registry_is_buried(l->w->registry, c))
+        return true;
+    kr_json_out_object(&l->o, NULL);
+    kr_json_out_text(&l->o, "name", c->name);
+    kr_json_out_text(&l->o, "state", cluster_state(c->state));
+    kr_json_out_text(&l->o, "uid", c->uid);
+    kr_json_out_bool(&l->o, "external", c->external);
+    kr_json_out_int(&l->o, "sinceMs", c->since_wall_ms);
+    kr_json_out_array(&l->o, "instances");
+    s->ops->instances_each(s, c->name, list_instance, &l->o, NULL);
+    kr_json_out_end(&l->o);
+    kr_json_out_end(&l->o);
+    return l->o.rc == 0;
+}
+
+static int list_registry(struct hub_worker *w, struct kr_buf *body, const char **type)
+{
+    struct hub_store *s = hub_registry_store(w->registry);
+    struct listing l = {.w = w};
+    struct kr_note why = {""};
+    size_t attached = 0;
+    size_t behind = hub_registry_behind(w->registry, w->bundle->generation, &attached);
+    int rc;
+
+    kr_json_out_init(&l.o, body);
+    kr_json_out_object(&l.o, NULL);
+    kr_json_out_int(&l.o, "nowMs", w->sched->now_wall_ms);
+    kr_json_out_int(&l.o, "bundleGeneration", (int64_t)w->bundle->generation);
+    kr_json_out_int(&l.o, "tunnels", (int64_t)attached);
+    kr_json_out_int(&l.o, "tunnelsBehind", (int64_t)behind);
+    kr_json_out_array(&l.o, "clusters");
+    rc = s->ops->clusters_each(s, list_cluster, &l, &why);
+    kr_json_out_end(&l.o);
+    kr_json_out_end(&l.o);
+    *type = "application/json";
+    return rc == 0 && l.o.rc == 0 ? 200 : 500;
+}
+
+static int set_cluster(struct hub_worker *w, const char *name, enum hub_cluster_state state,
+                       bool external, struct kr_buf *body)
+{
+    struct kr_note why = {""};
+    int rc = hub_registry_set_cluster(w->registry, name, state, external, &why);
+
+    if (rc != 0)
+        return fail(body, rc, &why);
+    KR_LOG_AT(w->log, KR_LOG_INFO, "cluster-state", KR_S("cluster", name),
+              KR_S("state", cluster_state(state)), KR_T("external", external));
+    if (state == HUB_CLUSTER_DENIED || state == HUB_CLUSTER_REMOVED)
+        hub_forget_denied(w, name); /* with a tunnel: when that is gone (tunnel.c) */
+    return say(body, 200, cluster_state(state));
+}
+
+static int post_cluster(struct hub_worker *w, const struct words *q, struct kr_buf *body)
+{
+    char name[64];
+
+    if (!kr_is_dns_label(q->v[1]))
+        return say(body, 400, "not the name of a cluster");
+    snprintf(name, sizeof name, "%.*s", (int)q->v[1].n, (const char *)q->v[1].p);
+    if (is(q, 2, "accept"))
+        return set_cluster(w, name, HUB_CLUSTER_ACCEPTED, false, body);
+    if (is(q, 2, "external"))
+        return set_cluster(w, name, HUB_CLUSTER_ACCEPTED, true, body);
+    if (is(q, 2, "deny"))
+        return set_cluster(w, name, HUB_CLUSTER_DENIED, false, body);
+    if (is(q, 2, "remove"))
+        return set_cluster(w, name, HUB_CLUSTER_REMOVED, false, body);
+    return say(body, 404, "accept, external, deny or remove");
+}
+
+static int post_instance(struct hub_worker *w, const struct words *q, struct kr_buf *body)
+{
+    bool deny = is(q, 4, "deny");
+    struct kr_note why = {""};
+    char cluster[64];
+    char instance[256];
+    int rc;
+
+    if ((!deny && !is(q, 4, "unlock")) || q->v[1].n >= sizeof cluster ||
+        q->v[3].n >= sizeof instance)
+        return say(body, 404, "deny or unlock");
+    snprintf(cluster, sizeof cluster, "%.*s", (int)q->v[1].n, (const char *)q->v[1].p);
+    snprintf(instance, sizeof instance, "%.*s", (int)q->v[3].n, (const char *)q->v[3].p);
+    rc = hub_registry_set_instance(w->registry, cluster, instance,
+                                   deny ? HUB_INSTANCE_DENIED : HUB_INSTANCE_ACTIVE, &why);
+    if (rc != 0)
+        return fail(body, rc, &why);
+    KR_LOG_AT(w->log, KR_LOG_INFO, "instance-state", KR_S("cluster", cluster),
+              KR_S("instance", instance), KR_S("state", deny ? "denied" : "active"));
+    return say(body, 200, deny ? "denied" : "active");
+}
+
+static int post_key(struct hub_worker *w, const struct words *q, struct kr_buf *body)
+{
+    uint8_t spki[HUB_SPKI_SIZE];
+    struct kr_note why = {""};
+    int rc;
+
+    if (!is(q, 2, "deny") || !read_hex(q->v[1], spki))
+        return say(body, 400, "/keys/SHA256/deny, 64 hexadecimal digits");
+    rc = hub_registry_deny_key(w->registry, spki, &why);
+    if (rc != 0)
+        return fail(body, rc, &why);
+    KR_LOG_AT(w->log, KR_LOG_INFO, "key-denied", KR_B("key", q->v[1]));
+    return say(body, 200, "denied");
+}
+
+/* ---- */
+
+static int no_registry(struct kr_buf *body)
+{
+    return say(body, 409, "this hub has no stateDir: it registers nobody");
+}
+
+int hub_registry_page_get(struct hub_worker *w, struct kr_bytes path, struct kr_buf *body,
+                          const char **type)
+{
+    bool tokens = kr_bytes_is(path, "/tokens");
+
+    if (!tokens && !kr_bytes_is(path, "/registry"))
+        return 0;
+    if (w->registry == NULL)
+        return no_registry(body);
+    return tokens ? list_tokens(w, body, type) : list_registry(w, body, type);
+}
+
+int hub_registry_page_post(struct hub_worker *w, struct kr_bytes path, struct kr_buf *body,
+                           const char **type)
+{
+    struct words q = split(path);
+
+    if (!is(&q, 0, "tokens") && !is(&q, 0, "registry") && !is(&q, 0, "keys"))
+        return 0;
+    if (w->registry == NULL)
+        return no_registry(body);
+    if (is(&q, 0, "tokens") && q.n == 4)
+        return create_token(w, &q, body, type);
+    if (is(&q, 0, "registry") && q.n == 3)
+        return post_cluster(w, &q, body);
+    if (is(&q, 0, "registry") && q.n == 5 && is(&q, 2, "instances"))
+        return post_instance(w, &q, body);
+    if (is(&q, 0, "keys") && q.n == 3)
+        return post_key(w, &q, body);
+    return say(body, 404, "no such path");
+}
+
+int hub_registry_page_delete(struct hub_worker *w, struct kr_bytes path, struct kr_buf *body)
+{
+    struct words q = split(path);
+    char id[HUB_TOKEN_ID + 1];
+    struct kr_note why = {""};
+    struct hub_store *s;
+    int rc;
+
+    if (!is(&q, 0, "tokens"))
+        return 0;
+    if (w->registry == NULL)
+        return no_registry(body);
+    if (q.n != 2 || !hub_join_token_is_id(q.v[1]))
+        return say(body, 400, "not the id of a token");
+    snprintf(id, sizeof id, "%.*s", (int)q.v[1].n, (const char *)q.v[1].p);
+    s = hub_registry_store(w->registry);
+    rc = s->ops->token_remove(s, id, &why);
+    if (rc != 0)
+        return fail(body, rc, &why);
+    KR_LOG_AT(w->log, KR_LOG_INFO, "token-revoked", KR_S("id", id));
+    return say(body, 200, "revoked");
+}
