@@ -10,7 +10,6 @@
 #include "agent/apiserver.h"
 #include "agent/catalog.h"
 #include "agent/link.h"
-#include "agent/member_tokens.h"
 #include "agent/probe.h"
 #include "agent/renew.h"
 #include "agent/state.h"
@@ -340,7 +339,6 @@ static void stop(struct agent *a)
         agent_link_destroy(a->old[i]);
     agent_sync_destroy(&a->c);
     agent_catalog_destroy(a->c.catalog);
-    agent_member_tokens_destroy(a->c.member_tokens);
     agent_apiserver_destroy(a->c.api);
     agent_admin_destroy(a->admin);
     kr_proxy_deinit(&a->proxy);

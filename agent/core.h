@@ -15,7 +15,6 @@
 
 struct agent_apiserver;
 struct agent_catalog;
-struct agent_member_tokens;
 struct agent_policy;
 struct agent_sync;
 
@@ -41,7 +40,6 @@ struct agent_core {
     uint64_t bundle_generation;     /* of the roots in stateDir; 0: those of caFile */
     struct agent_apiserver *api;
     struct agent_catalog *catalog;
-    struct agent_member_tokens *member_tokens; /* made with the first token */
     struct agent_policy *policy;
     struct agent_sync *sync;
     struct agent_health health;
