@@ -3,11 +3,13 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "certs/store_file.h"
 
 #define ATTEMPTS_MAX 3
 #define OPENS_MAX 16 /* a head that no connection takes must not go round for ever */
 #define PATH_LIMIT (32u * 1024)
 #define ETAG_MAX 1024
+#define BODY_MAX (64u * 1024)
 
 static void go(struct agent_get *g);
 
@@ -20,6 +22,7 @@ static void stop(struct agent_get *g)
     g->owed = 0;
     kr_buf_deinit(&g->path);
     kr_buf_deinit(&g->etag);
+    kr_buf_cleanse(&g->body); /* it may hold a token */
 }
 
 static void done(struct agent_get *g, int rc, const char *why)
@@ -71,9 +74,18 @@ static void on_end(void *user, const struct kr_head *trailers)
 
 static size_t available(void *user, bool *end)
 {
-    (void)user;
+    struct agent_get *g = user;
+
     *end = true;
-    return 0;
+    return g->body.n - g->body_sent;
+}
+
+static void take(void *user, uint8_t *out, size_t n)
+{
+    struct agent_get *g = user;
+
+    memcpy(out, g->body.p + g->body_sent, n);
+    g->body_sent += n;
 }
 
 static void on_done(void *user, int rc)
@@ -86,7 +98,7 @@ static void on_done(void *user, int rc)
 }
 
 static const struct kr_exchange_user exchange_user = {on_head,   on_body, on_end,
-                                                      available, NULL,    on_done};
+                                                      available, take,    on_done};
 
 /* ---- the request ---- */
 
@@ -95,13 +107,17 @@ static int build_head(struct agent_get *g, struct kr_head *head)
     struct kr_bytes auth = agent_apiserver_authorization(g->c->api, &g->token_generation);
     int rc;
 
-    head->method = KR_LIT("GET");
+    head->method = g->body.n != 0 ? KR_LIT("POST") : KR_LIT("GET");
     head->scheme = KR_LIT("https");
     head->authority = agent_apiserver_authority(g->c->api);
     head->path = kr_buf_bytes(&g->path);
     rc = kr_head_add_str(head, "accept", g->accept);
     if (rc == 0)
         rc = kr_head_add_str(head, "user-agent", "kuberelay-agent/" KR_VERSION);
+    if (rc == 0 && g->body.n != 0)
+        rc = kr_head_add_str(head, "content-type", "application/json");
+    if (rc == 0 && g->body.n != 0)
+        rc = kr_head_add_u64(head, "content-length", g->body.n);
     if (rc == 0 && g->etag.n != 0)
         rc = kr_head_add(head, KR_LIT("if-none-match"), kr_buf_bytes(&g->etag));
     if (rc == 0 && auth.n != 0)
@@ -117,7 +133,8 @@ static void open_on(struct agent_get *g, struct kr_conn *conn)
 
     kr_head_init(&head, KR_HEAD_MAX);
     if (build_head(g, &head) == 0) {
-        g->ex = kr_conn_open(conn, &head, true, &exchange_user, g);
+        g->body_sent = 0;
+        g->ex = kr_conn_open(conn, &head, g->body.n == 0, &exchange_user, g);
         if (g->ex != NULL) {
             g->ex->patient = true; /* a watch that is quiet is well */
             g->attempts++;
@@ -186,11 +203,14 @@ int agent_get_start(struct agent_get *g, const struct agent_get_request *rq)
     KR_ASSERT(!g->active);
     kr_buf_init(&g->path, PATH_LIMIT);
     kr_buf_init(&g->etag, ETAG_MAX);
+    kr_buf_init(&g->body, BODY_MAX);
     rc = kr_buf_append(&g->path, agent_apiserver_prefix(g->c->api));
     if (rc == 0)
         rc = kr_buf_append(&g->path, rq->path);
     if (rc == 0 && rq->etag.n <= ETAG_MAX)
         rc = kr_buf_append(&g->etag, rq->etag);
+    if (rc == 0)
+        rc = kr_buf_append(&g->body, rq->body);
     if (rc == 0)
         rc = kr_timer_start(g->c->sched, &g->timer, rq->silence_ms);
     if (rc != 0) {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_get: one GET to the local API server as the agent itself, its body handed on as it comes.
- * Happy path: start -> a connection -> on_head -> on_body ... -> on_done(0), the body is whole.
- * What can go wrong: no connection, a reset, a cut body, silence: on_done with a code. A 401 is
- *          asked once more if there is a newer token; a request that the server provably did not
- *          look at is sent again, too.
- * Back-pressure: bytes that came are owed; what is not given back by agent_get_consumed stops the
- *          server at the end of its window, and silence does not count meanwhile.
- * Life:    on_done comes once and last; from then on, or after agent_get_abort, it is idle and may
- *          be started again (also from within on_done). No call makes a callback.
- * Memory:  embedded. Threads: the agent's. */
+/* local_get: one GET (or a POST that may be sent twice, such as a review) to the local API server
+ * as the agent itself, its body handed on as it comes. Happy path: start -> a connection -> on_head
+ * -> on_body ... -> on_done(0), the body is whole. What can go wrong: no connection, a reset, a cut
+ * body, silence: on_done with a code. A 401 is asked once more if there is a newer token; a request
+ * that the server provably did not look at is sent again, too. Back-pressure: bytes that came are
+ * owed; what is not given back by agent_get_consumed stops the server at the end of its window, and
+ * silence does not count meanwhile. Life:    on_done comes once and last; from then on, or after
+ * agent_get_abort, it is idle and may be started again (also from within on_done). No call makes a
+ * callback. Memory:  embedded. Threads: the agent's. */
 #ifndef AGENT_LOCAL_GET_H
 #define AGENT_LOCAL_GET_H
 
@@ -29,6 +28,7 @@ struct agent_get_request {
     const char *accept;   /* static */
     struct kr_bytes etag; /* If-None-Match; empty: none */
     int64_t silence_ms;   /* at most so long without a byte */
+    struct kr_bytes body; /* JSON: then it is a POST; empty: none */
 };
 
 struct agent_get { /* embed it; the fields belong to local_get.c */
@@ -40,6 +40,8 @@ struct agent_get { /* embed it; the fields belong to local_get.c */
     struct kr_timer timer;
     struct kr_buf path;
     struct kr_buf etag;
+    struct kr_buf body;
+    size_t body_sent;
     const char *accept;
     int64_t silence_ms;
     int64_t heard_ms; /* when a byte came or was given back */

@@ -29,6 +29,7 @@
 
 #include "base/arena.h"
 #include "base/yaml_map.h"
+#include "certs/jwk.h"
 #include "kube/request_info.h"
 
 enum agent_policy_mode { AGENT_READ_ONLY, AGENT_READ_WRITE, AGENT_OFF };
@@ -61,6 +62,9 @@ struct agent_policy { /* read it */
     uint32_t max_watches;
     uint32_t max_upgrades;
     struct agent_verified verified;
+    struct kr_jwks *keys; /* of verified.jwksFile; verified.c reads them again */
+    int64_t keys_mtime_ns;
+    int64_t keys_looked_ms;
     struct kr_arena arena;
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/verified.h"
 #include "base/err.h"
 #include "certs/store_file.h"
 
@@ -214,8 +215,11 @@ int agent_policy_load(struct agent_policy **out, const char *file, const char *o
         rc = parse(&raw, file, kr_buf_bytes(&text), why);
     if (rc == 0)
         rc = take_defaults(&raw.p, own_namespace);
+    if (rc == 0 && raw.p.identity == AGENT_VERIFIED)
+        rc = agent_verified_load(&raw.p, why);
     kr_buf_deinit(&text);
     if (rc != 0) {
+        kr_jwks_destroy(raw.p.keys);
         kr_arena_deinit(&raw.p.arena);
         free(p);
         return rc;
@@ -229,6 +233,7 @@ void agent_policy_destroy(struct agent_policy *p)
 {
     if (p == NULL)
         return;
+    kr_jwks_destroy(p->keys);
     kr_arena_deinit(&p->arena);
     free(p);
 }

@@ -12,6 +12,7 @@
 #include "agent/answer.h"
 #include "agent/counters.h"
 #include "agent/request_parts.h"
+#include "agent/verified.h"
 #include "base/assert.h"
 #include "base/err.h"
 #include "http/reply.h"
@@ -42,6 +43,7 @@ static void end(struct agent_request *r)
         --*r->counted;
     kr_timer_stop(c->sched, &r->deadline);
     kr_list_remove(&r->waiter.link);
+    kr_list_remove(&r->member.link);
     agent_rebase_destroy(r->rebase);
     kr_forward_deinit(&r->fw);
     kr_arena_deinit(&r->arena);
@@ -189,7 +191,7 @@ static int on_response(struct kr_forward *fw, struct kr_head *to)
     const struct kr_head *from = &fw->out->head;
     int rc;
 
-    if (from->status == 401 && !r->info.proxied)
+    if (from->status == 401 && !r->info.proxied && r->who.member_token.n == 0)
         return credential_refused(r);
     if (r->upgrade && from->status != 101 && from->status < 400) {
         r->verdict = KR_CASE_UPGRADE_FAILED;
@@ -389,7 +391,7 @@ static int read_request(struct agent_request *r, struct kr_note *why)
     if (rc == 0 && !method_allowed(r, method))
         rc = kr_note_set(why, KR_EPROTO, "a method that no hub relays");
     if (rc == 0 && r->who.rebase.subscription != 0 &&
-        (r->upgrade || !r->info.is_resource || r->info.name.n == 0))
+        (r->upgrade || !r->info.is_resource || r->info.name.n == 0 || r->who.member_token.n != 0))
         rc = kr_note_set(why, KR_EPROTO, "a rebase of what is no object");
     r->is_watch = rc == 0 && !r->upgrade && kr_request_is_watch(&r->info);
     return rc;
@@ -431,6 +433,56 @@ static bool allowed(struct agent_request *r)
     return false;
 }
 
+/* It is known who asks. */
+static void begin(struct agent_request *r)
+{
+    if (r->who.rebase.subscription == 0) {
+        go(r);
+        return;
+    }
+    r->fw.up_max = REBASE_MAX;
+    kr_forward_gather(&r->fw);
+}
+
+static void on_member_verdict(struct agent_member_wait *w, int rc, struct kr_bytes user)
+{
+    struct agent_request *r = KR_CONTAINER_OF(w, struct agent_request, member);
+
+    if (rc == 0) {
+        r->who.user = kr_arena_copy(&r->arena, user); /* for logs and audit */
+        begin(r);
+    } else if (rc == KR_EDENIED) {
+        refuse(r, KR_CASE_AGENT_UNAUTHORIZED, KR_LIT("the API server does not know the token"),
+               true);
+    } else if (rc == KR_EFULL || rc == KR_ENOMEM) {
+        refuse(r, KR_CASE_OVERLOADED, KR_LIT("too many tokens to be judged"), true);
+    } else {
+        refuse(r, KR_CASE_API_UNREACHABLE, KR_LIT(": the token could not be judged"), true);
+    }
+}
+
+/* Who asks: as the hub says, as the user's own token says, or as the API server says. */
+static void identify(struct agent_request *r)
+{
+    struct agent_verified_clock clock = {r->c->sched->now_ms, r->c->sched->now_wall_ms};
+    struct kr_note why = {""};
+
+    if (r->who.member_token.n != 0) {
+        if (r->c->member_tokens == NULL)
+            r->c->member_tokens = agent_member_tokens_create(r->c);
+        if (r->c->member_tokens == NULL)
+            on_member_verdict(&r->member, KR_ENOMEM, r->who.user);
+        else
+            agent_member_tokens_judge(r->c->member_tokens, r->who.member_token, &r->member);
+        return;
+    }
+    if (r->c->policy->identity == AGENT_VERIFIED &&
+        agent_verified_user(r->c->policy, &clock, &r->who, &r->arena, &why) != 0)
+        refuse(r, KR_CASE_AGENT_UNAUTHORIZED, kr_bytes_str(why.text), true);
+    else
+        begin(r);
+}
+
 void agent_request_start(struct agent_core *c, struct kr_exchange *ex)
 {
     struct agent_request *r =
@@ -445,6 +497,7 @@ void agent_request_start(struct agent_core *c, struct kr_exchange *ex)
     r->c = c;
     r->verdict = -1;
     r->waiter.on_conn = on_conn;
+    r->member.on_verdict = on_member_verdict;
     kr_arena_init(&r->arena, 512, 8 * KR_HEAD_MAX);
     kr_timer_init(&r->deadline, on_deadline);
     kr_forward_init(&r->fw, &forward_ops);
@@ -462,10 +515,5 @@ void agent_request_start(struct agent_core *c, struct kr_exchange *ex)
         kr_timer_start(c->sched, &r->deadline, UPGRADE_MS);
     else if (r->who.deadline_ms != 0)
         kr_timer_start(c->sched, &r->deadline, (int64_t)r->who.deadline_ms + SLACK_MS);
-    if (r->who.rebase.subscription == 0) {
-        go(r);
-        return;
-    }
-    r->fw.up_max = REBASE_MAX;
-    kr_forward_gather(&r->fw);
+    identify(r);
 }

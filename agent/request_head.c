@@ -2,6 +2,7 @@
 #include "agent/request_parts.h"
 #include "base/assert.h"
 #include "base/err.h"
+#include "certs/store_file.h"
 
 static int add_allowed(struct agent_request *r, struct kr_head *to)
 {
@@ -116,12 +117,33 @@ int agent_request_identity(struct agent_request *r, struct kr_head *to)
     return rc;
 }
 
+/* The API server's own judgement of this token decides what it may: nobody is impersonated. */
+static int add_member_token(struct agent_request *r, struct kr_head *to)
+{
+    struct kr_buf text = {.max = KR_TOKEN_MAX + 16};
+    int rc = kr_buf_append_str(&text, "Bearer ");
+
+    if (rc == 0)
+        rc = kr_buf_append(&text, r->who.member_token);
+    if (rc == 0)
+        rc = kr_head_add(to, KR_LIT("authorization"), kr_buf_bytes(&text));
+    if (rc == 0)
+        to->fields[to->n - 1].no_index = true;
+    kr_buf_cleanse(&text);
+    return rc;
+}
+
 /* Last, so that nothing before can displace it. kube-apiserver takes an empty Impersonate-User for
  * "nobody": the request would run as the agent itself. */
 static int add_identity(struct agent_request *r, struct kr_head *to)
 {
-    struct kr_bytes auth = agent_apiserver_authorization(r->c->api, &r->token_generation);
-    int rc = auth.n != 0 ? kr_head_add(to, KR_LIT("authorization"), auth) : 0;
+    struct kr_bytes auth;
+    int rc;
+
+    if (r->who.member_token.n != 0)
+        return add_member_token(r, to);
+    auth = agent_apiserver_authorization(r->c->api, &r->token_generation);
+    rc = auth.n != 0 ? kr_head_add(to, KR_LIT("authorization"), auth) : 0;
 
     return rc == 0 ? agent_request_identity(r, to) : rc;
 }

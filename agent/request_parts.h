@@ -8,6 +8,7 @@
 #define AGENT_REQUEST_PARTS_H
 
 #include "agent/apiserver.h"
+#include "agent/member_tokens.h"
 #include "agent/policy.h"
 #include "agent/rebase.h"
 #include "http/forward.h"
@@ -22,6 +23,7 @@ struct agent_request {
     struct kr_relay_request who;
     struct kr_request_info info; /* its text is gone once a long-running answer began */
     struct agent_waiter waiter;
+    struct agent_member_wait member;
     struct kr_timer deadline;
     struct kr_watch_lines lines;
     uint32_t token_generation;

@@ -2,6 +2,20 @@
 #include "certs/claims.h"
 
 #include "base/err.h"
+#include "certs/identity.h"
+
+/* These texts end up in header fields and rules. */
+static bool is_name(struct kr_bytes v)
+{
+    if (v.n == 0 || v.n > KR_NAME_MAX || !kr_bytes_is_utf8(v) || v.p[0] == ' ' ||
+        v.p[v.n - 1] == ' ')
+        return false;
+    for (size_t i = 0; i < v.n; i++) {
+        if (v.p[i] < ' ' || v.p[i] == 0x7f)
+            return false;
+    }
+    return true;
+}
 
 static int prefixed(const char *prefix, struct kr_bytes name, struct kr_arena *arena,
                     struct kr_bytes *out)
@@ -32,8 +46,8 @@ static int add_group(struct kr_claim_user *out, const struct kr_json *v, const c
 {
     struct kr_bytes name;
 
-    if (!kr_json_string(v, &name) || name.n == 0)
-        return kr_note_set(why, KR_EDENIED, "a group of the token is no text");
+    if (!kr_json_string(v, &name) || !is_name(name))
+        return kr_note_set(why, KR_EDENIED, "a group of the token cannot be one");
     return prefixed(prefix, name, arena, &out->groups[out->group_count++]);
 }
 
@@ -65,8 +79,9 @@ int kr_claims_user(struct kr_claim_user *out, const struct kr_json *claims,
     int rc;
 
     *out = (struct kr_claim_user){.groups = NULL};
-    if (!kr_json_string(kr_json_get(claims, rules->username_claim), &name) || name.n == 0)
-        return kr_note_set(why, KR_EDENIED, "the token has no claim %.60s", rules->username_claim);
+    if (!kr_json_string(kr_json_get(claims, rules->username_claim), &name) || !is_name(name))
+        return kr_note_set(why, KR_EDENIED, "the token names no user by its claim %.60s",
+                           rules->username_claim);
     if (!is_verified(claims, rules->username_claim))
         return kr_note_set(why, KR_EDENIED, "the token's email is not verified");
     rc = prefixed(rules->username_prefix, name, arena, &out->user);

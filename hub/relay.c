@@ -132,6 +132,10 @@ static int add_identity(struct hub_request *r, struct kr_head *to)
         fill_as(&r->as, &req);
     else
         fill_own(r->caller, &req);
+    if (r->caller->by == HUB_BY_MEMBER_TOKEN)
+        req.member_token = r->caller->token;
+    else if (!r->as.asked) /* who acts as another one proves nothing by their own token */
+        req.user_token = r->caller->token;
     rc = kr_request_header_write(&req, &text);
     if (rc == 0)
         rc = kr_head_add(to, KR_LIT(KR_REQUEST_HEADER), kr_buf_bytes(&text));

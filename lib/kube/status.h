@@ -24,6 +24,8 @@ enum kr_retry {
 #define KR_CASES(X)                                                                                \
     /* who asks, and for what */                                                                   \
     X(UNAUTHORIZED, 401, "Unauthorized", NONE, "client-hub", "Unauthorized{detail}")               \
+    X(AGENT_UNAUTHORIZED, 401, "Unauthorized", NONE, "hub-agent",                                  \
+      "Unauthorized: {detail}, says the agent of cluster {cluster}")                               \
     X(UNKNOWN_CLUSTER, 403, "Forbidden", NONE, "client-hub",                                       \
       "clusters.kuberelay.io \"{cluster}\" is forbidden: no such cluster, or no access to it")     \
     X(DENIED, 403, "Forbidden", NONE, "client-hub", "{detail}")                                    \

@@ -20,6 +20,7 @@
 #define KR_GROUPS_MAX 1000
 #define KR_EXTRA_MAX 256        /* keys */
 #define KR_EXTRA_VALUES_MAX 256 /* values of one key */
+#define KR_TOKEN_MAX 8192       /* a bearer token */
 #define KR_TEXT_MAX 4096        /* one user, group, key or value */
 
 /* The arena that is enough to decode a message of n bytes. */
@@ -111,6 +112,8 @@ struct kr_relay_request {
     struct kr_bytes method;        /* upgrades only */
     struct kr_bytes upgrade_token; /* upgrades only */
     struct kr_rebase rebase;
+    struct kr_bytes member_token; /* of the member cluster: user and groups say nothing then */
+    struct kr_bytes user_token;   /* by which the hub knows the user */
 };
 
 enum kr_origin {

@@ -16,6 +16,8 @@ enum request_field { /* numbers of kuberelay.proto */
                      METHOD = 8,
                      UPGRADE_TOKEN = 9,
                      REBASE = 10,
+                     MEMBER_TOKEN = 11,
+                     USER_TOKEN = 12,
 };
 enum extra_field {
     EXTRA_KEY = 1,
@@ -97,7 +99,11 @@ int kr_relay_request_encode(const struct kr_relay_request *m, struct kr_buf *out
         rc = kr_proto_put_bytes(out, METHOD, m->method);
     if (rc == 0)
         rc = kr_proto_put_bytes(out, UPGRADE_TOKEN, m->upgrade_token);
-    return rc == 0 ? put_rebase(&m->rebase, out) : rc;
+    if (rc == 0)
+        rc = put_rebase(&m->rebase, out);
+    if (rc == 0)
+        rc = kr_proto_put_bytes(out, MEMBER_TOKEN, m->member_token);
+    return rc == 0 ? kr_proto_put_bytes(out, USER_TOKEN, m->user_token) : rc;
 }
 
 /* These texts end up in header fields: no control bytes. */
@@ -115,6 +121,19 @@ static int take_text(const struct kr_proto_field *f, struct kr_bytes *out, const
 {
     if (f->type != KR_PROTO_BYTES || !is_text(f->bytes))
         return kr_note_set(why, KR_EPROTO, "%s is no text", name);
+    *out = f->bytes;
+    return 0;
+}
+
+/* It ends up in a header field: visible ASCII. */
+static int take_token(const struct kr_proto_field *f, struct kr_bytes *out, struct kr_note *why)
+{
+    bool good = f->type == KR_PROTO_BYTES && f->bytes.n <= KR_TOKEN_MAX;
+
+    for (size_t i = 0; good && i < f->bytes.n; i++)
+        good = f->bytes.p[i] > ' ' && f->bytes.p[i] < 0x7F;
+    if (!good)
+        return kr_note_set(why, KR_EPROTO, "a token that is none");
     *out = f->bytes;
     return 0;
 }
@@ -297,6 +316,10 @@ static int take_field(struct kr_relay_request *m, const struct kr_proto_field *f
         return take_text(f, &m->upgrade_token, "upgrade_token", why);
     case REBASE:
         return take_rebase(f, &m->rebase, why);
+    case MEMBER_TOKEN:
+        return take_token(f, &m->member_token, why);
+    case USER_TOKEN:
+        return take_token(f, &m->user_token, why);
     default:
         return 0; /* of a newer version */
     }

@@ -26,6 +26,7 @@ static const struct {
     unsigned discovery_s;
 } want[] = {
     {KR_CASE_UNAUTHORIZED, 401, "Unauthorized", 0, 0},
+    {KR_CASE_AGENT_UNAUTHORIZED, 401, "Unauthorized", 0, 0},
     {KR_CASE_UNKNOWN_CLUSTER, 403, "Forbidden", 0, 0},
     {KR_CASE_DENIED, 403, "Forbidden", 0, 0},
     {KR_CASE_AGENT_DENIED, 403, "Forbidden", 0, 0},
@@ -82,7 +83,8 @@ static struct kr_case_facts facts_for(const struct kr_request_info *ri)
 }
 
 /* Body, code, reason and Retry-After agree with each other. */
-static void check_body(const struct kr_buf *body, const struct kr_case_answer *a)
+/* Of what is denied by a rule the details name the object, of all else the cluster. */
+static void check_body(const struct kr_buf *body, const struct kr_case_answer *a, bool of_object)
 {
     struct kr_note why = {""};
     struct kr_json *doc;
@@ -99,9 +101,9 @@ static void check_body(const struct kr_buf *body, const struct kr_case_answer *a
     assert_true(kr_json_int(kr_json_get(doc, "code"), &v));
     assert_int_equal(v, a->code);
     details = kr_json_get(doc, "details");
-    assert_string_equal(kr_json_text(details, "group"), "kuberelay.io");
-    assert_string_equal(kr_json_text(details, "kind"), "clusters");
-    assert_string_equal(kr_json_text(details, "name"), "edge-7");
+    assert_int_equal(kr_json_get(details, "group") == NULL, of_object);
+    assert_string_equal(of_object ? "clusters" : kr_json_text(details, "kind"), "clusters");
+    assert_string_equal(of_object ? "edge-7" : kr_json_text(details, "name"), "edge-7");
     assert_int_equal(kr_json_int(kr_json_get(details, "retryAfterSeconds"), &v),
                      a->retry_after_s != 0);
     if (a->retry_after_s != 0)
@@ -124,7 +126,7 @@ static void check_case(size_t i, const struct kr_request_info *ri, unsigned retr
         answer.retry_after_s != retry_s)
         fail_msg("%s: %d %s %u", kr_case_name(want[i].which), answer.code, answer.reason,
                  answer.retry_after_s);
-    check_body(&body, &answer);
+    check_body(&body, &answer, want[i].which == KR_CASE_DENIED && ri->is_resource);
     assert_true(kr_bytes_starts(kr_buf_bytes(&warning), KR_LIT("299 kuberelay \"")));
     assert_int_equal(warning.p[warning.n - 1], '"');
     kr_buf_deinit(&body);
