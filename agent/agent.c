@@ -12,12 +12,17 @@
 #include "agent/link.h"
 #include "agent/member_tokens.h"
 #include "agent/probe.h"
+#include "agent/renew.h"
+#include "agent/state.h"
 #include "agent/sync_out.h"
+#include "agent/trust.h"
 #include "base/assert.h"
 #include "base/err.h"
 
 #define LINKS_MAX 512
 #define DRAIN_LOOK_MS 50
+#define CHANGE_LOOK_MS 250
+#define CHANGE_MS 50000 /* tunnels with the old certificate, once the new one is accepted */
 
 struct agent {
     struct agent_core c;
@@ -25,6 +30,11 @@ struct agent {
     struct agent_admin *admin;
     struct agent_link *links[LINKS_MAX];
     size_t link_count;
+    struct agent_link *old[LINKS_MAX]; /* with the certificate before; NULL: gone */
+    size_t old_count;
+    int64_t old_until_ms; /* 0: the new certificate is not accepted yet */
+    struct kr_timer change;
+    struct agent_renew renew;
     struct kr_proxy proxy;
     bool has_proxy;
     struct kr_timer drain; /* looks whether the last request has ended */
@@ -54,6 +64,12 @@ static void on_health(void *owner)
 static void close_all(struct agent *a)
 {
     a->closing = true;
+    agent_renew_stop(&a->renew);
+    kr_timer_stop(a->c.sched, &a->change);
+    for (size_t i = 0; i < a->old_count; i++) {
+        if (a->old[i] != NULL)
+            agent_link_close(a->old[i]);
+    }
     for (size_t i = 0; i < a->link_count; i++)
         agent_link_close(a->links[i]);
     agent_admin_close(a->admin);
@@ -95,14 +111,15 @@ static void on_hup(void *owner, int signum)
     struct kr_note why = {""};
 
     (void)signum;
-    if (agent_core_load_policy(&a->c, &why) != 0 || agent_core_load_tls(&a->c, &why) != 0) {
+    if (agent_core_load_policy(&a->c, &why) != 0 || agent_trust_load(&a->c, &why) != 0) {
         KR_LOG_AT(a->c.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
                   KR_S("effect", "what was loaded before stays in use"));
         return;
     }
-    KR_LOG_AT(a->c.log, KR_LOG_INFO, "reloaded", KR_S("cert", a->c.options->cert_file));
+    KR_LOG_AT(a->c.log, KR_LOG_INFO, "reloaded", KR_S("cluster", a->c.self.name));
+    agent_renew_retry(&a->renew);
     for (size_t i = 0; i < a->link_count; i++)
-        agent_link_retry(a->links[i]);
+        (void)agent_link_retry(a->links[i]);
 }
 
 static const char *first_env(const char *a, const char *b)
@@ -152,15 +169,113 @@ static int make_links(struct agent *a, struct kr_note *why)
     return 0;
 }
 
+static void start_links(struct agent *a)
+{
+    for (size_t i = 0; i < a->link_count; i++)
+        agent_link_start(a->links[i]);
+}
+
+/* Tunnels with the new certificate come first; when one is accepted, those with the old one take
+ * nothing new, and end. */
+static void on_change_look(struct kr_timer *t)
+{
+    struct agent *a = KR_CONTAINER_OF(t, struct agent, change);
+    bool accepted = is_attached(a);
+    size_t left = 0;
+
+    if (accepted && a->old_until_ms == 0) {
+        a->old_until_ms = a->c.sched->now_ms + CHANGE_MS;
+        for (size_t i = 0; i < a->old_count; i++)
+            agent_link_drain(a->old[i]);
+    }
+    for (size_t i = 0; i < a->old_count; i++) {
+        if (a->old[i] == NULL)
+            continue;
+        if (a->old_until_ms != 0 &&
+            (a->c.sched->now_ms >= a->old_until_ms || agent_link_is_idle(a->old[i])) &&
+            agent_link_close(a->old[i])) {
+            agent_link_destroy(a->old[i]);
+            a->old[i] = NULL;
+        }
+        left += a->old[i] != NULL;
+    }
+    if (left == 0)
+        a->old_count = 0;
+    else
+        kr_timer_start(a->c.sched, &a->change, CHANGE_LOOK_MS);
+}
+
+/* Renewed while links of the certificate before that are still ending: they end now. */
+static void close_old(struct agent *a)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < a->old_count; i++) {
+        if (a->old[i] != NULL && agent_link_close(a->old[i]))
+            agent_link_destroy(a->old[i]);
+        else if (a->old[i] != NULL)
+            a->old[kept++] = a->old[i];
+    }
+    a->old_count = kept;
+}
+
+static void on_pair(void *owner)
+{
+    struct agent *a = owner;
+    struct kr_note why = {""};
+
+    if (is_attached(a)) {
+        close_old(a);
+        while (a->link_count != 0 && a->old_count < LINKS_MAX)
+            a->old[a->old_count++] = a->links[--a->link_count];
+        a->old_until_ms = 0;
+        kr_timer_start(a->c.sched, &a->change, CHANGE_LOOK_MS);
+        if (make_links(a, &why) != 0)
+            KR_LOG_AT(a->c.log, KR_LOG_ERROR, "no-links", KR_S("reason", why.text));
+        start_links(a);
+        return;
+    }
+    for (size_t i = 0; i < a->link_count; i++) {
+        if (!agent_link_retry(a->links[i]))
+            agent_link_start(a->links[i]);
+    }
+}
+
+static void on_hub_state(void *owner, const struct kr_hub_state *s)
+{
+    struct agent *a = owner;
+    struct kr_note why = {""};
+    uint64_t before = a->c.bundle_generation;
+
+    if (a->c.options->state_dir == NULL)
+        return;
+    if (a->c.options->cert_file == NULL)
+        agent_state_accept_pair(a->c.options->state_dir);
+    if (agent_trust_take_bundle(&a->c, s->bundle, s->bundle_generation, &why) != 0)
+        KR_LOG_AT(a->c.log, KR_LOG_ERROR, "bundle-refused", KR_S("reason", why.text),
+                  KR_U("generation", s->bundle_generation));
+    if (a->c.bundle_generation == before)
+        return;
+    KR_LOG_AT(a->c.log, KR_LOG_INFO, "bundle", KR_U("generation", a->c.bundle_generation));
+    on_health(a); /* every hub hears of it */
+}
+
 static int start(struct agent *a, const struct agent_options *options, struct kr_log *log,
                  struct kr_note *why)
 {
     int rc = agent_core_init(&a->c, options, log, why);
 
     if (rc == 0)
+        rc = agent_trust_load(&a->c, why);
+    if (rc == 0)
         rc = find_proxy(a, why);
     if (rc != 0)
         return rc;
+    kr_timer_init(&a->change, on_change_look);
+    agent_renew_init(&a->renew, &a->c, on_pair, a);
+    a->renew.proxy = a->has_proxy ? &a->proxy : NULL;
+    a->c.on_hub_state = on_hub_state;
+    a->c.owner = a;
     kr_timer_init(&a->drain, on_drain_look);
     agent_probe_init(&a->probe, &a->c, on_health, a);
     a->c.api = agent_apiserver_create(&a->c, why);
@@ -190,8 +305,9 @@ static void run(struct agent *a)
               KR_S("address", agent_admin_address(a->admin)));
     agent_probe_start(&a->probe);
     agent_catalog_start(a->c.catalog);
-    for (size_t i = 0; i < a->link_count; i++)
-        agent_link_start(a->links[i]);
+    if (a->c.hub_tls != NULL)
+        start_links(a);
+    agent_renew_start(&a->renew);
     kr_loop_run(a->c.loop);
     KR_LOG_AT(a->c.log, KR_LOG_INFO, "stopped", KR_S("cluster", a->c.self.name));
 }
@@ -204,8 +320,15 @@ static void stop(struct agent *a)
         agent_catalog_stop(a->c.catalog);
     if (a->c.sched != NULL)
         kr_timer_stop(a->c.sched, &a->drain);
+    if (a->c.sched != NULL)
+        kr_timer_stop(a->c.sched, &a->change);
+    agent_renew_stop(&a->renew);
     for (size_t i = 0; i < a->link_count; i++)
         agent_link_close(a->links[i]);
+    for (size_t i = 0; i < a->old_count; i++) {
+        if (a->old[i] != NULL)
+            agent_link_close(a->old[i]);
+    }
     if (a->c.api != NULL)
         agent_apiserver_close(a->c.api);
     if (a->c.io != NULL)
@@ -213,6 +336,8 @@ static void stop(struct agent *a)
     a->c.io = NULL;
     for (size_t i = 0; i < a->link_count; i++)
         agent_link_destroy(a->links[i]);
+    for (size_t i = 0; i < a->old_count; i++)
+        agent_link_destroy(a->old[i]);
     agent_sync_destroy(&a->c);
     agent_catalog_destroy(a->c.catalog);
     agent_member_tokens_destroy(a->c.member_tokens);

@@ -37,7 +37,8 @@ struct agent_core {
     struct kr_metrics *metrics;
     struct kr_rand rand;
     struct kr_identity self;
-    struct kr_tls_context *hub_tls;
+    struct kr_tls_context *hub_tls; /* NULL: it has to join first */
+    uint64_t bundle_generation;     /* of the roots in stateDir; 0: those of caFile */
     struct agent_apiserver *api;
     struct agent_catalog *catalog;
     struct agent_member_tokens *member_tokens; /* made with the first token */
@@ -50,14 +51,14 @@ struct agent_core {
     size_t upgrades;
     bool draining;
     struct kr_metric *m_exchanges;
+    /* Set by agent.c: a hub has accepted a tunnel, or says something new. */
+    void (*on_hub_state)(void *owner, const struct kr_hub_state *s);
+    void *owner;
 };
 
 int agent_core_init(struct agent_core *c, const struct agent_options *options, struct kr_log *log,
                     struct kr_note *why);
 void agent_core_deinit(struct agent_core *c);
-/* Reads certificate, key and root anew; on failure the old ones stay. */
-int agent_core_load_tls(struct agent_core *c, struct kr_note *why);
-
 /* Reads the policy anew; on failure the old one stays. */
 int agent_core_load_policy(struct agent_core *c, struct kr_note *why);
 
