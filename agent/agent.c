@@ -8,6 +8,7 @@
 
 #include "agent/admin.h"
 #include "agent/apiserver.h"
+#include "agent/audit.h"
 #include "agent/catalog.h"
 #include "agent/link.h"
 #include "agent/member_tokens.h"
@@ -92,6 +93,7 @@ static void on_term(void *owner, int signum)
 {
     struct agent *a = owner;
 
+    agent_audit_reopen(&a->c);
     (void)signum;
     if (a->c.draining) {
         close_all(a);
@@ -271,6 +273,9 @@ static int start(struct agent *a, const struct agent_options *options, struct kr
         rc = find_proxy(a, why);
     if (rc != 0)
         return rc;
+    rc = agent_audit_open(&a->c, why);
+    if (rc != 0)
+        return rc;
     kr_timer_init(&a->change, on_change_look);
     agent_renew_init(&a->renew, &a->c, on_pair, a);
     a->renew.proxy = a->has_proxy ? &a->proxy : NULL;
@@ -343,6 +348,7 @@ static void stop(struct agent *a)
     agent_member_tokens_destroy(a->c.member_tokens);
     agent_apiserver_destroy(a->c.api);
     agent_admin_destroy(a->admin);
+    agent_audit_close(&a->c);
     kr_proxy_deinit(&a->proxy);
     agent_core_deinit(&a->c);
 }
@@ -354,6 +360,7 @@ int agent_run(const struct agent_options *options, struct kr_log *log)
     int rc = KR_ENOMEM;
 
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of write() */
     if (a != NULL)
         rc = start(a, options, log, &why);
     if (rc == 0)

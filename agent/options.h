@@ -38,6 +38,10 @@ struct agent_options {
     struct kr_strings sync_allow;
     struct kr_strings sync_deny;
     struct kr_strings sync_namespaces;
+    const char *audit_log; /* NULL: none; "-": stdout */
+    int audit_mode;
+    int64_t audit_max_size;
+    int64_t audit_keep;
 };
 
 extern const struct kr_program agent_program;

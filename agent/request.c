@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "agent/answer.h"
+#include "agent/audit.h"
 #include "agent/counters.h"
 #include "agent/request_parts.h"
 #include "agent/verified.h"
@@ -44,6 +45,7 @@ static void end(struct agent_request *r)
     kr_timer_stop(c->sched, &r->deadline);
     kr_list_remove(&r->waiter.link);
     kr_list_remove(&r->member.link);
+    agent_audit_end(r);
     agent_rebase_destroy(r->rebase);
     kr_forward_deinit(&r->fw);
     kr_arena_deinit(&r->arena);
@@ -61,8 +63,10 @@ static void refuse(struct agent_request *r, enum kr_case which, struct kr_bytes 
         .request = r->info.target.n != 0 ? &r->info : NULL,
         .busy_s = 1,
     };
-    struct kr_exchange *ex = kr_forward_release(&r->fw);
+    struct kr_exchange *ex;
 
+    agent_audit_refused(r, which, not_sent);
+    ex = kr_forward_release(&r->fw);
     KR_LOG_AT(r->c->log, KR_LOG_INFO, "request-refused", KR_S("case", kr_case_name(which)),
               KR_B("user", r->who.user), KR_B("verb", r->info.verb), KR_B("path", r->info.path),
               KR_B("detail", detail));
@@ -219,6 +223,7 @@ static void on_begun(struct kr_forward *fw)
 
     if (!r->info.long_running)
         return;
+    agent_audit_begun(r);
     r->info = (struct kr_request_info){0};
     r->who = (struct kr_relay_request){0};
     kr_arena_deinit(&r->arena);
@@ -424,6 +429,7 @@ static bool allowed(struct agent_request *r)
     struct agent_verdict verdict;
 
     agent_policy_check(r->c->policy, &r->info, r->upgrade, &verdict);
+    memcpy(r->rule, verdict.rule, sizeof r->rule);
     if (!verdict.allowed)
         refuse(r, KR_CASE_AGENT_DENIED, kr_bytes_str(verdict.text), true);
     else if (!has_room(r))
@@ -436,6 +442,10 @@ static bool allowed(struct agent_request *r)
 /* It is known who asks. */
 static void begin(struct agent_request *r)
 {
+    if (!agent_audit_begin(r)) {
+        refuse(r, KR_CASE_AGENT_NO_AUDIT, (struct kr_bytes){NULL, 0}, true);
+        return;
+    }
     if (r->who.rebase.subscription == 0) {
         go(r);
         return;

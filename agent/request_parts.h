@@ -16,6 +16,8 @@
 #include "kube/request_info.h"
 #include "kube/watch_lines.h"
 
+struct agent_audit_entry;
+
 struct agent_request {
     struct kr_forward fw;
     struct agent_core *c;
@@ -34,9 +36,11 @@ struct agent_request {
     int verdict; /* enum kr_case that on_response decided, or -1 */
     bool is_watch;
     bool upgrade;
-    struct agent_rebase *rebase; /* NULL: the body goes on as it came */
-    bool rebased;                /* the body has the live version in it */
-    bool retry;                  /* the credential was refused and there is a newer one */
+    struct agent_audit_entry *audit;                       /* NULL: nothing is logged */
+    char rule[sizeof((struct agent_verdict *)NULL)->rule]; /* of the policy; for the audit */
+    struct agent_rebase *rebase;                           /* NULL: the body goes on as it came */
+    bool rebased;                                          /* the body has the live version in it */
+    bool retry; /* the credential was refused and there is a newer one */
 };
 
 static inline unsigned agent_request_flags(const struct agent_request *r)

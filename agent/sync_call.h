@@ -57,6 +57,7 @@ struct agent_sync_call {
     struct agent_kept *kept; /* NULL: refused, or taken by another call */
     struct agent_reflector reflector;
     bool reflecting; /* it is inited */
+    struct agent_audit_entry *audit;
     struct kr_columns columns;
     struct kr_digest digest; /* of the hub */
     struct kr_buf reached;   /* the version that the hub was told last; then what it holds began */

@@ -8,8 +8,10 @@
  *                                  that is not known, a list follows of which the differences go
  * there is no table                a list that only counts makes one; if it has what the hub holds,
  *                                  that was all, else as above */
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "agent/audit.h"
 #include "agent/policy.h"
 #include "agent/sync_call.h"
 #include "agent/sync_rules.h"
@@ -33,6 +35,16 @@ static int refuse(struct agent_sync_call *s, enum kr_sync_problem problem, const
     kr_sync_sender_problem(s->sender, problem, kr_bytes_str(text));
     agent_sync_pump_later(s);
     return 0;
+}
+
+static int deny(struct agent_sync_call *s, const struct kr_subscription *sub, const char *rule,
+                const char *text)
+{
+    struct agent_verdict verdict = {0};
+
+    snprintf(verdict.rule, sizeof verdict.rule, "%s", rule);
+    agent_audit_sync(s->all->c, s->replica, sub->group, sub->version, sub->resource, &verdict);
+    return refuse(s, KR_SYNC_DENIED, text);
 }
 
 /* ---- what is asked for ---- */
@@ -131,6 +143,8 @@ void agent_sync_leave(struct agent_sync_call *s)
     if (s->m_objects != NULL)
         kr_metric_add(s->m_objects, -(int64_t)s->shown);
     s->shown = 0;
+    agent_audit_sync_end(s->all->c, s->audit);
+    s->audit = NULL;
     if (s->kept != NULL)
         agent_kept_leave(&s->all->kept, s->kept);
     s->kept = NULL;
@@ -274,13 +288,14 @@ int agent_sync_open(struct agent_sync_call *s, const struct kr_sync_open *open, 
 
     kr_timer_stop(s->all->c->sched, &s->deadline);
     if (!agent_sync_allows(o, sub->group, sub->resource))
-        return refuse(s, KR_SYNC_DENIED, "the agent's configuration does not allow it");
+        return deny(s, sub, "syncAllow", "the agent's configuration does not allow it");
     agent_policy_check_sync(s->all->c->policy, sub->group, sub->resource, &verdict);
     if (!verdict.allowed)
-        return refuse(s, KR_SYNC_DENIED, verdict.text);
+        return deny(s, sub, verdict.rule, verdict.text);
     rc = agent_sync_namespaces(o, sub, &s->arena, &s->namespaces, &s->namespace_count, &everywhere);
     if (rc == 0 && s->namespace_count == 0 && !everywhere)
-        return refuse(s, KR_SYNC_DENIED, "the agent's configuration allows none of the namespaces");
+        return deny(s, sub, "syncNamespaces",
+                    "the agent's configuration allows none of the namespaces");
     if (rc == 0)
         rc = read_subscription(s, sub, why);
     if (rc == KR_EINVAL || rc == KR_ETOOBIG)
@@ -294,6 +309,8 @@ int agent_sync_open(struct agent_sync_call *s, const struct kr_sync_open *open, 
     s->packs = has_dictionary(s, open);
     s->digest = open->digest;
     agent_sync_metrics(s);
+    s->audit =
+        agent_audit_sync(s->all->c, s->replica, sub->group, sub->version, sub->resource, NULL);
     begin(s, open);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "hub/audit.h"
 #include "hub/catalogs.h"
 
 #define CLUSTER_LABEL "kuberelay.io/cluster"
@@ -498,8 +499,10 @@ int hub_read_send_head(struct hub_read *rd, bool warn)
         warn_of_missing(rd, &head);
     if (rc == 0)
         rc = kr_exchange_send_head(rd->ex, &head, bodiless);
-    if (rc == 0)
+    if (rc == 0) {
         rd->r->code = 200;
+        hub_audit_begun(rd->r);
+    }
     kr_head_deinit(&head);
     return rc;
 }

@@ -12,6 +12,7 @@
 #include "hub/access.h"
 #include "hub/admin.h"
 #include "hub/admin_socket.h"
+#include "hub/audit.h"
 #include "hub/authn.h"
 #include "hub/enroll.h"
 #include "hub/fleet.h"
@@ -170,6 +171,7 @@ static void on_hup(void *owner, int signum)
     reload_enrollment(h);
     hub_authn_reload(h->w.authn);
     hub_fleet_parts_reload(h->fleet);
+    hub_audit_reopen(&h->w);
 }
 
 static void log_listening(struct hub *h)
@@ -220,7 +222,9 @@ static int start(struct hub *h, const struct hub_options *options, struct kr_log
     h->w.on_quiet = on_quiet;
     h->w.owner = h;
     kr_timer_init(&h->phase_timer, on_phase_end);
-    rc = start_access(h, why);
+    rc = hub_audit_open(&h->w, why);
+    if (rc == 0)
+        rc = start_access(h, why);
     if (rc == 0)
         rc = hub_fleet_parts_create(&h->w, &h->fleet, why);
     if (rc == 0)
@@ -257,6 +261,7 @@ static void stop(struct hub *h)
     hub_fleet_parts_destroy(h->fleet);
     hub_authn_destroy(h->w.authn);
     hub_access_destroy(h->w.access);
+    hub_audit_close(&h->w);
     if (h->w.sched != NULL)
         kr_timer_stop(h->w.sched, &h->phase_timer);
     hub_worker_deinit(&h->w);
@@ -269,6 +274,7 @@ int hub_run(const struct hub_options *options, struct kr_log *log)
     int rc;
 
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of write() */
     rc = start(&h, options, log, &why);
     if (rc != 0) {
         KR_LOG_AT(log, KR_LOG_ERROR, "start-failed", KR_S("reason", why.text));

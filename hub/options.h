@@ -59,6 +59,10 @@ struct hub_options {
     int64_t cache_quota;      /* of each cluster */
     int64_t fleet_log_events;
     int64_t unsubscribe_after_ms;
+    const char *audit_log; /* NULL: none; "-": stdout */
+    int audit_mode;
+    int64_t audit_max_size;
+    int64_t audit_keep;
 };
 
 extern const struct kr_program hub_program;

@@ -2,6 +2,7 @@
 /* The life of a request up to the relay, one step a rule. A step that refuses has answered. */
 #include "base/err.h"
 #include "hub/access.h"
+#include "hub/audit.h"
 #include "hub/authn.h"
 #include "hub/fleet.h"
 #include "hub/fleet_write.h"
@@ -258,6 +259,14 @@ static enum step_result decide(struct hub_request *r)
     return STEP_END;
 }
 
+/* What cannot be logged does not change anything. */
+static enum step_result audit(struct hub_request *r)
+{
+    if (hub_audit_begin(r))
+        return STEP_NEXT;
+    return refuse(r, KR_CASE_NO_AUDIT, (struct kr_bytes){NULL, 0});
+}
+
 /* A hub that has just started knows only whom has dialled already: its agents may be on their way,
  * and 403 would make controllers give up. */
 static enum kr_case unknown_case(const struct hub_request *r)
@@ -297,6 +306,7 @@ static const struct {
     {"impersonate", impersonate},
     {"decide", decide},
     {"check upgrade", check_upgrade},
+    {"audit", audit},
     {"route", route},
 };
 

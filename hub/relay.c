@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "hub/access.h"
+#include "hub/audit.h"
 #include "hub/fleet_write.h"
 #include "kube/headers.h"
 #include "wire/request_header.h"
@@ -403,6 +404,7 @@ static int on_response(struct kr_forward *fw, struct kr_head *to)
         r->verdict = KR_CASE_UPGRADE_FAILED;
         return KR_EDENIED;
     }
+    hub_audit_answered(r, from);
     rc = copy_response(r, from, to);
     if (rc != 0)
         return rc;
@@ -422,6 +424,7 @@ static void on_begun(struct kr_forward *fw)
         kr_timer_start(r->w->sched, &r->deadline, r->w->options->request_timeout_ms);
         return;
     }
+    hub_audit_begun(r);
     hub_access_keep(r);
     r->info = (struct kr_request_info){0};
     r->as = (struct hub_impersonation){0};

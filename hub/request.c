@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "hub/access.h"
+#include "hub/audit.h"
 #include "hub/counters.h"
 #include "hub/fleet_write.h"
 #include "hub/relay.h"
@@ -55,7 +56,7 @@ void hub_request_start(struct hub_worker *w, const struct hub_peer *peer, struct
 
 void hub_request_refuse(struct hub_request *r, enum kr_case which, struct kr_bytes detail)
 {
-    struct kr_exchange *ex = kr_forward_release(&r->fw);
+    struct kr_exchange *ex = NULL;
     struct kr_case_facts facts = {
         .cluster = r->cluster_path.name,
         .detail = detail,
@@ -65,6 +66,8 @@ void hub_request_refuse(struct hub_request *r, enum kr_case which, struct kr_byt
 
     if (r->cluster != NULL)
         facts.away_s = (unsigned)(hub_cluster_away_ms(&r->w->clusters, r->cluster) / 1000);
+    hub_audit_refused(r, which);
+    ex = kr_forward_release(&r->fw);
     KR_ASSERT(ex != NULL);
     r->code = hub_answer(r->w, ex, which, &facts, kr_bytes_str(r->audit_id));
     KR_LOG_AT(r->w->log, KR_LOG_INFO, "request-refused", KR_S("case", kr_case_name(which)),
@@ -98,6 +101,7 @@ void hub_request_end(struct hub_request *r)
     kr_timer_stop(w->sched, &r->hold);
     kr_list_remove(&r->waiter.link);
     kr_list_remove(&r->link);
+    hub_audit_end(r);
     hub_write_end(r);
     hub_access_forget(r);
     hub_caller_unref(r->caller);

@@ -19,6 +19,7 @@
 
 #define HUB_BODY_MAX_TEXT "3211264"
 
+struct hub_audit_entry;
 struct hub_stay;
 struct hub_write;
 
@@ -47,10 +48,11 @@ struct hub_request {
     int attempts;
     int verdict; /* enum kr_case that on_response decided, or -1 */
     bool is_watch;
-    struct hub_stay *stay;       /* access.c's: what a long stream is judged by again */
-    char rule[HUB_RULE_MAX];     /* which rule of the hub decided; for the audit */
-    struct hub_impersonation as; /* whom the client acts as; as.user.n is 0: itself */
-    struct kr_bytes upgrade;     /* the token that the client asks to upgrade to; empty: none */
+    struct hub_stay *stay;         /* access.c's: what a long stream is judged by again */
+    struct hub_audit_entry *audit; /* audit.c's; NULL: nothing is logged */
+    char rule[HUB_RULE_MAX];       /* which rule of the hub decided; for the audit */
+    struct hub_impersonation as;   /* whom the client acts as; as.user.n is 0: itself */
+    struct kr_bytes upgrade;       /* the token that the client asks to upgrade to; empty: none */
     bool long_running;
     struct hub_write *write; /* fleet_write.c's; NULL: an ordinary request */
 };

@@ -77,6 +77,13 @@ enum kr_retry {
       "the relay has just started and does not know its clusters yet")                             \
     X(STARTING_WATCH, 429, "TooManyRequests", ONE, "client-hub",                                   \
       "the relay has just started and does not know its clusters yet")                             \
+    /* an audit log takes no lines, and what is not logged must not change anything */             \
+    X(NO_AUDIT, 503, "ServiceUnavailable", ONE, "client-hub",                                      \
+      "the audit log of the relay cannot be written, and only reads are served until it can")      \
+    X(AGENT_NO_AUDIT, 503, "ServiceUnavailable", ONE, "hub-agent",                                 \
+      "cluster {cluster}: the audit log of the agent cannot be written, and only reads are "       \
+      "served "                                                                                    \
+      "until it can")                                                                              \
     /* the agent is away: the request was handed to nobody */                                      \
     X(AWAY_WATCH, 429, "TooManyRequests", GROW, "hub-agent",                                       \
       "cluster {cluster}: agent disconnected{detail}")                                             \

@@ -54,6 +54,8 @@ static const struct {
     {KR_CASE_DRAINING_WATCH, 429, "TooManyRequests", 1, 0},
     {KR_CASE_STARTING, 503, "ServiceUnavailable", 1, 0},
     {KR_CASE_STARTING_WATCH, 429, "TooManyRequests", 1, 0},
+    {KR_CASE_NO_AUDIT, 503, "ServiceUnavailable", 1, 0},
+    {KR_CASE_AGENT_NO_AUDIT, 503, "ServiceUnavailable", 1, 0},
     {KR_CASE_AWAY_WATCH, 429, "TooManyRequests", 3, 3},
     {KR_CASE_AWAY_DISCOVERY, 503, "ServiceUnavailable", 0, 0},
     {KR_CASE_AWAY, 503, "ServiceUnavailable", 0, 0},
