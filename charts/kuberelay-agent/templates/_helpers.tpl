@@ -105,8 +105,9 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 {{- end -}}
 {{- range $v.systemUsers -}}
-{{- if not (regexMatch "^system:(serviceaccount:[a-z0-9-]+:([a-z0-9.-]+|\\*)|[^*]+)$" (toString .)) -}}
-{{- fail (printf "systemUsers: %q: RBAC has no prefixes; possible are system:serviceaccount:NAMESPACE:NAME, system:serviceaccount:NAMESPACE:* and whole names" (toString .)) -}}
+{{- $pattern := ternary "^system:serviceaccount:[a-z0-9-]+:([a-z0-9.-]+|\\*)$" "^system:[^*]+$" (hasPrefix "system:serviceaccount:" .) -}}
+{{- if not (regexMatch $pattern .) -}}
+{{- fail (printf "systemUsers: %q: RBAC has no prefixes; possible are system:serviceaccount:NAMESPACE:NAME, system:serviceaccount:NAMESPACE:* and whole names" .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Helm charts as text: what the real Helm lints and renders, what it refuses, and that hub and
+agent understand every line of the configuration that comes out (field case F045)."""
+
+import copy
+import re
+
+import pytest
+
+from helm import AGENT, HUB, Helm, Pod, Refused, of_kind
+from procs import run
+
+LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+SERVICE = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+PAIR = {"tls.crt": "C", "tls.key": "K"}
+OUTSIDE = {("Secret", "pair"): PAIR, ("Secret", "signer"): PAIR, ("Secret", "kr-agent-cert"): PAIR,
+           ("Secret", "kr-hub-cert"): PAIR, ("Secret", "join"): {"token": "kr1.a.b"},
+           ("Secret", "tokens"): {"tokens.csv": "t1,alice,1\n"},
+           ("ConfigMap", "roots"): {"ca.crt": "R"}, ("ConfigMap", "crl"): {"crl.pem": "L"}}
+AGENT_VALUES = {"cluster": "edge-1", "hubs": ["hub.example:8443", "[fd00::1]:9443"],
+                "ca": {"pem": "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"},
+                "identity": {"existingSecret": "pair"}}
+HUB_VALUES = {"ca": AGENT_VALUES["ca"], "tls": {"existingSecret": "pair"}}
+CERT_MANAGER = {"enabled": True, "trustDomain": "example.test", "issuerRef": {"name": "roots"}}
+RULES = [{"namespaces": ["shop"], "resources": ["pods", "pods/log", "deployments.apps/scale"],
+          "verbs": ["get", "create"]}, {"resources": ["nodes"], "verbs": ["*"]}]
+AGENTS = {
+    "least": {},
+    "token": {"identity": {"existingSecret": "", "joinToken": "kr1.abc.def"}},
+    "token-secret": {"identity": {"existingSecret": "", "existingJoinTokenSecret": "join"}},
+    "cert-manager": {"identity": {"existingSecret": "", "certManager": CERT_MANAGER}},
+    "two": {"replicaCount": 2, "ca": {"pem": "", "existingConfigMap": "roots"}},
+    "off": {"policy": {"mode": False}},
+    "fixed": {"policy": {"identity": "fixed", "rules": RULES}},
+    "verified": {"jwks": '{"keys": []}', "policy": {
+        "identity": "verified", "verified": {"issuer": "https://login.test", "audience": "edge"}}},
+    "all": {"hubName": "hub.test", "noProxy": "10.0.0.0/8", "proxy": "http://me:p@s#1$(id)@proxy:3128",
+            "userPrefix": "edge:", "options": {"logLevel": "debug", "lanes": 4, "windowBudget": "8MiB",
+                                               "maxRequests": 100000, "syncDeny": ["secrets", "nodes"]},
+            "systemUsers": ["system:serviceaccount:ci:deployer", "system:serviceaccount:ops:*"],
+            "policy": {"mode": "read-write", "exec": True, "rules": RULES, "open": ["roles"],
+                       "groups": {"ops": "edge-ops"}, "limits": {"requests": 200}}},
+}
+HUBS = {
+    "least": {},
+    "cert-manager": {"hubDomain": "hub.test",
+                     "tls": {"existingSecret": "", "certManager": CERT_MANAGER}},
+    "enrolling": {"enrollment": {"signerSecret": "signer"}},
+    "all": {"replica": "hub-1", "hubDomain": "hub.test", "crlConfigMap": "crl",
+            "clientCa": {"existingConfigMap": "roots"}, "enrollment": {"registration": "required"},
+            "authentication": {
+                "issuers": [{"url": "https://login.test", "audiences": ["kuberelay"],
+                             "jwksFile": "/etc/kuberelay/authentication/keys.json"}],
+                "files": {"keys.json": '{"keys": []}'}, "tokensSecret": "tokens", "memberTokens": True},
+            "projects": [{"name": "shop", "members": {"groups": ["shop-dev"]}, "clusters": ["edge-1"],
+                          "rules": [{"resources": ["pods"], "verbs": ["get", "list"]}]}],
+            "fleet": {"clusters": {"edge-1": {"region": "eu"}}, "onDemand": False,
+                      "readers": [{"groups": ["ops"], "clusters": ["*"], "resources": ["*"]}],
+                      "profiles": [{"name": "pods", "resources": ["pods"], "always": True}]},
+            "impersonation": ["group:ops=user:*"], "options": {"cacheQuota": "64MiB", "tls12": True},
+            "persistence": {"enabled": False}, "podDisruptionBudget": {"enabled": True}},
+}
+CASES = [(AGENT, n) for n in AGENTS] + [(HUB, n) for n in HUBS]
+
+
+def merged(base, more):
+    out = copy.deepcopy(base)
+    for key, value in more.items():
+        both = isinstance(value, dict) and isinstance(out.get(key), dict)
+        out[key] = merged(out[key], value) if both else value
+    return out
+
+
+def values_of(chart, name="least"):
+    return merged(AGENT_VALUES, AGENTS[name]) if chart == AGENT else merged(HUB_VALUES, HUBS[name])
+
+
+@pytest.fixture
+def helm(tmp_path):
+    return Helm(tmp_path)
+
+
+def each(cases):
+    return pytest.mark.parametrize("chart,case", cases, ids=[f"{c.name}-{n}" for c, n in cases])
+
+
+@each(CASES)
+def test_charts_lint_and_the_programs_know_every_option(helm, binaries, tmp_path, chart, case):
+    out = helm.run("lint", chart, "--strict", "--kube-version", "1.33.0", values=values_of(chart, case))
+    assert "0 chart(s) failed" in out and "[WARNING]" not in out, out
+    pod = Pod(helm.template(chart, values_of(chart, case)), tmp_path / "pod", OUTSIDE)
+    code, out, err = run(pod.argv(binaries, "--check-config"), 30)
+    assert code == 0, (out, err, pod.config)
+    if "policyFile" in pod.config:  # it is read at the start
+        argv = pod.argv(binaries, "--admin-listen", "127.0.0.1:0")
+        code, out, err = run(argv, 30)
+        assert code == 1 and b"policy.yaml" not in out + err, (out, err)
+
+
+@each(CASES)
+def test_charts_pods_are_confined(helm, chart, case):
+    objects = helm.template(chart, values_of(chart, case))
+    spec = of_kind(objects, "Deployment", "StatefulSet")[0]["spec"]["template"]["spec"]
+    container, = spec["containers"]
+    assert "initContainers" not in spec and not spec.get("hostNetwork")
+    assert spec["securityContext"]["runAsNonRoot"] and spec["securityContext"]["runAsUser"] > 10000
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]}}
+    assert {"livenessProbe", "readinessProbe", "resources"} <= set(container)
+    # Nothing of the values is in a command line, where a kubelet or a shell would expand it.
+    assert container["args"] == ["--config", f"/etc/kuberelay/config/{chart.name[10:]}.yaml"]
+    assert spec["automountServiceAccountToken"] == (chart == AGENT)
+    writable = {m["mountPath"] for m in container["volumeMounts"] if not m.get("readOnly")}
+    assert writable <= {"/var/lib/kuberelay", "/run/kuberelay"}
+    text = str(of_kind(objects, "ConfigMap"))
+    assert "kr1." not in text and "p@s" not in text, "a secret in a ConfigMap"
+
+
+def test_charts_a_proxy_with_odd_characters_is_passed_as_it_is(helm, tmp_path):
+    pod = Pod(helm.template(AGENT, values_of(AGENT, "all")), tmp_path / "pod", OUTSIDE)
+    assert pod.env()["HTTPS_PROXY"] == AGENTS["all"]["proxy"]
+    assert pod.config["maxRequests"] == 100000
+
+
+# -- names
+
+GOOD = ["edge-1", "9x", "0", "a" * 63]
+BAD = ["Prod-EU", "a.b.c", "x_y", "b" * 64, "it's", 'a"b', "$(id)", "`id`", "", "-a", "a-", "a b",
+       "a\nb", "ä"]
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_charts_f045_good_cluster_names_render(helm, name):
+    values = merged(values_of(AGENT, "cert-manager"), {"cluster": name})
+    certificate, = of_kind(helm.template(AGENT, values), "Certificate")
+    assert certificate["spec"]["uris"] == [f"spiffe://example.test/cluster/{name}/agent/a"]
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_charts_f045_bad_cluster_names_are_refused_in_words(helm, name):
+    with pytest.raises(Refused, match="is not possible: lower-case letters, digits and '-', at most 63"):
+        helm.template(AGENT, merged(AGENT_VALUES, {"cluster": name}))
+    with pytest.raises(Refused, match="fleet.clusters: .* is not possible"):
+        helm.template(HUB, merged(HUB_VALUES, {"fleet": {"clusters": {name: {"a": "b"}}}}))
+
+
+RELEASES = ["kr", "9x", "a.b", "1e3", "r" * 53, "r" * 52 + "s", "r" * 47 + "-agent", "a-b"]
+
+
+def names_of(objects):
+    return {(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in objects}
+
+
+@pytest.mark.parametrize("chart,case", [(AGENT, "token"), (HUB, "all")], ids=["agent", "hub"])
+def test_charts_f045_names_are_cut_safely_and_stay_unique(helm, chart, case):
+    seen = set()
+    for release in RELEASES:
+        objects = helm.template(chart, values_of(chart, case), release)
+        names = names_of(objects)
+        assert not names & seen, release
+        seen |= names
+        for obj in objects:
+            name, labels = obj["metadata"]["name"], obj["metadata"]["labels"]
+            assert isinstance(name, str) and LABEL.fullmatch(name), name
+            if obj["kind"] == "Service":
+                assert SERVICE.fullmatch(name), name
+            if obj["kind"] == "StatefulSet":
+                assert len(name) <= 52, "a pod's label of its revision would be too long"
+            assert all(isinstance(v, str) and len(v) <= 63 for v in labels.values()), labels
+            assert obj["metadata"].get("namespace", "kuberelay") == "kuberelay"
+
+
+def test_charts_names_that_look_like_numbers_stay_text(tmp_path):
+    helm = Helm(tmp_path, namespace="123")
+    for chart in (AGENT, HUB):
+        for obj in helm.template(chart, values_of(chart), "1e3"):
+            assert obj["metadata"].get("namespace", "123") == "123"
+
+
+# -- what is refused
+
+@pytest.mark.parametrize("more,text", [
+    ({"clutser": "x"}, "additional properties 'clutser' not allowed"),
+    ({"policy": {"mode": "on"}}, "/policy/mode"),
+    ({"hubs": []}, "hubs: the agent port of at least one hub is needed"),
+    ({"hubs": ["https://hub:8443"]}, "is not HOST:PORT"),
+    ({"hubs": ["hub:8443/$(id)"]}, "is not HOST:PORT"),
+    ({"ca": {"pem": ""}}, "ca: the root that hubs are verified against is needed"),
+    ({"identity": {"existingSecret": ""}}, "identity: give exactly one of"),
+    ({"identity": {"joinToken": "kr1.a.b"}}, "identity: give exactly one of"),
+    ({"identity": {"existingSecret": "", "joinToken": "secret"}}, "this is no token"),
+    ({"identity": {"existingSecret": "", "joinToken": "kr1.a.b"}, "replicaCount": 2}, "replicaCount"),
+    ({"rbac": {"sync": [{"apiGroups": [""], "resources": ["*"]}]}}, "Secrets need policy.open"),
+    ({"rbac": {"sync": [{"apiGroups": [""], "resources": ["secrets"]}]}}, "Secrets need policy.open"),
+    ({"systemUsers": ["system:serviceaccount:*"]}, "RBAC has no prefixes"),
+    ({"systemUsers": ["system:kube-*"]}, "RBAC has no prefixes"),
+    ({"policy": {"identity": "verified"}}, "verified needs policy.verified"),
+    ({"policy": {"identity": "fixed", "rules": [{"resources": ["*"], "verbs": ["get"]}]}},
+     "cannot be said in RBAC"),
+])
+def test_charts_agent_values_that_cannot_work_are_refused(helm, more, text):
+    with pytest.raises(Refused) as refused:
+        helm.template(AGENT, merged(AGENT_VALUES, more))
+    assert text in str(refused.value)
+
+
+@pytest.mark.parametrize("more,text", [
+    ({"tls": {"existingSecret": ""}}, "tls: give exactly one of"),
+    ({"tls": {"certManager": {"enabled": True}}}, "tls: give exactly one of"),
+    ({"ca": {"pem": ""}}, "ca: the root that agents and users"),
+    ({"replica": "Hub_1"}, "replica: "),
+    ({"hubDomain": "hub.example:6443"}, "is not a DNS name"),
+    ({"authorization": "all"}, "/authorization"),
+    ({"authentication": {"files": {"../x": "y"}}}, "is no name for a file here"),
+    ({"api": {"service": {"type": "ExternalName"}}}, "/api/service/type"),
+])
+def test_charts_hub_values_that_cannot_work_are_refused(helm, more, text):
+    with pytest.raises(Refused) as refused:
+        helm.template(HUB, merged(HUB_VALUES, more))
+    assert text in str(refused.value)
+
+
+# -- who may talk to whom, and what needs a restart
+
+def ports_of(rules):
+    return {(p["port"], p["protocol"]) for r in rules for p in r.get("ports", [])}
+
+
+def test_charts_f045_policies_let_through_what_is_needed(helm):
+    policy, = of_kind(helm.template(AGENT, AGENT_VALUES), "NetworkPolicy")
+    assert ports_of(policy["spec"]["egress"]) == {
+        (53, "UDP"), (53, "TCP"), (443, "TCP"), (6443, "TCP"), (8443, "TCP"), (9443, "TCP")}
+    assert policy["spec"]["ingress"] == []
+    narrow = merged(AGENT_VALUES, {"networkPolicy": {
+        "hubCIDRs": ["192.0.2.1/32"], "apiServerCIDRs": ["10.0.0.1/32"]}})
+    policy, = of_kind(helm.template(AGENT, narrow), "NetworkPolicy")
+    assert [r["to"][0]["ipBlock"]["cidr"] for r in policy["spec"]["egress"] if "to" in r] == [
+        "10.0.0.1/32", "192.0.2.1/32"]
+    hub, = of_kind(helm.template(HUB, HUB_VALUES), "NetworkPolicy")
+    assert hub["spec"]["egress"] == [] and len(hub["spec"]["ingress"]) == 2
+
+
+def annotations(objects):
+    return of_kind(objects, "Deployment", "StatefulSet")[0]["spec"]["template"]["metadata"]["annotations"]
+
+
+def test_charts_only_what_is_not_taken_over_alive_restarts_a_hub(helm):
+    def mark(**more):
+        return annotations(helm.template(HUB, merged(values_of(HUB, "all"), more)))
+    was = mark()
+    assert mark(projects=[], fleet={"onDemand": True}) == was
+    assert mark(authentication={"files": {"keys.json": '{"keys":[]}'}}) == was
+    assert mark(options={"logLevel": "debug"}) != was
+    assert mark(ca={"pem": "other"}) != was
+
+
+def test_charts_an_agents_policy_restarts_it(helm):
+    was = annotations(helm.template(AGENT, AGENT_VALUES))
+    assert annotations(helm.template(AGENT, values_of(AGENT, "off"))) != was
+
+
+# -- rights
+
+def rules_of(objects, kind="ClusterRole"):
+    return [r for o in of_kind(objects, kind) for r in o["rules"]]
+
+
+def verbs_of(rules):
+    return {v for r in rules for v in r["verbs"]}
+
+
+def test_charts_rights_follow_the_policy(helm):
+    objects = helm.template(AGENT, AGENT_VALUES)
+    assert verbs_of(rules_of(objects)) == {"get", "list", "watch", "impersonate"}
+    assert not [r for r in rules_of(objects) if {"*", "secrets"} & set(r.get("resources", []))]
+    off = rules_of(helm.template(AGENT, values_of(AGENT, "off")))
+    assert verbs_of(off) == {"get", "list"} and len(off) == 3
+    fixed = helm.template(AGENT, values_of(AGENT, "fixed"))
+    assert "impersonate" not in verbs_of(rules_of(fixed)) and "create" not in verbs_of(rules_of(fixed))
+    role, = of_kind(fixed, "Role")
+    assert role["metadata"]["namespace"] == "shop"
+    assert [(r["apiGroups"], r["resources"], r["verbs"]) for r in role["rules"]] == [
+        ([""], ["pods"], ["get"]), ([""], ["pods/log"], ["get"]), (["apps"], ["deployments/scale"], ["get"])]
+    assert {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]} in rules_of(fixed)
+    system = of_kind(helm.template(AGENT, values_of(AGENT, "all")), "Role")
+    assert {r["metadata"]["namespace"]: r["rules"][0].get("resourceNames") for r in system} == {
+        "ci": ["deployer"], "ops": None}
