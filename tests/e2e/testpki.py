@@ -61,9 +61,9 @@ def new_ca(folder, stem="ca", common="test root"):
 
 
 def issue(ca, folder, stem, common="x", organizations=(), uris=(), dns=(), ips=(), usage=CLIENT,
-          starts=-DAY, lasts=DAY):
+          starts=-DAY, lasts=DAY, key=None, digest=None, signs=True, is_ca=False, pathlen=None):
     """A leaf signed by `ca`; everything that a bad one may need is a parameter."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = key or ec.generate_private_key(ec.SECP256R1())
     now = datetime.datetime.utcnow()
     names = [x509.UniformResourceIdentifier(u) for u in uris]
     names += [x509.DNSName(d) for d in dns]
@@ -72,8 +72,8 @@ def issue(ca, folder, stem, common="x", organizations=(), uris=(), dns=(), ips=(
                .subject_name(name(common, organizations)).issuer_name(ca.certificate.subject)
                .public_key(key.public_key()).serial_number(x509.random_serial_number())
                .not_valid_before(now + starts).not_valid_after(now + lasts)
-               .add_extension(x509.BasicConstraints(False, None), True)
-               .add_extension(_usage(ca=False), True)
+               .add_extension(x509.BasicConstraints(is_ca, pathlen), True)
+               .add_extension(_usage(ca=is_ca, signs=signs), True)
                .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
                .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(
                    ca.private.public_key()), False))
@@ -81,7 +81,7 @@ def issue(ca, folder, stem, common="x", organizations=(), uris=(), dns=(), ips=(
         builder = builder.add_extension(x509.SubjectAlternativeName(names), False)
     if usage:
         builder = builder.add_extension(x509.ExtendedKeyUsage(usage), False)
-    return write(folder, stem, builder.sign(ca.private, hashes.SHA256()), key)
+    return write(folder, stem, builder.sign(ca.private, digest or hashes.SHA256()), key)
 
 
 def traditional_key(pair, path):
@@ -93,9 +93,9 @@ def traditional_key(pair, path):
     return str(path)
 
 
-def _usage(ca):
-    return x509.KeyUsage(digital_signature=not ca, content_commitment=False,
-                         key_encipherment=False, data_encipherment=False, key_agreement=False,
+def _usage(ca, signs=True):
+    return x509.KeyUsage(digital_signature=not ca and signs, content_commitment=False,
+                         key_encipherment=not signs, data_encipherment=False, key_agreement=False,
                          key_cert_sign=ca, crl_sign=ca, encipher_only=False, decipher_only=False)
 
 
