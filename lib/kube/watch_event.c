@@ -2,7 +2,7 @@
 #include "kube/watch_event.h"
 
 #include "base/err.h"
-#include "kube/list_scan.h"
+#include "kube/json_walk.h"
 
 static const struct {
     const char *name;
@@ -28,11 +28,6 @@ static bool type_of(struct kr_bytes value, enum kr_event_type *out)
 }
 
 static const struct kr_bytes nothing = {NULL, 0};
-
-static bool is_object(struct kr_bytes value)
-{
-    return value.n != 0 && value.p[0] == '{';
-}
 
 /* What a plain string says; nothing of any other value. */
 static struct kr_bytes plain(struct kr_bytes value)
@@ -96,174 +91,263 @@ static void read_status(struct kr_watch_event *out)
     out->retry_after_s = (int64_t)number(seconds, INT32_MAX);
 }
 
-/* One row, or none if it is a bookmark. */
-static int read_rows(struct kr_bytes rows, struct kr_watch_event *out, struct kr_note *why)
-{
-    struct kr_scan it;
-    struct kr_bytes row;
-    struct kr_bytes another;
-
-    if (rows.n == 0 || !kr_scan_array(rows, &it) || !kr_scan_element(&it, &row)) {
-        if (out->type == KR_EVENT_BOOKMARK)
-            return 0;
-        return kr_note_set(why, KR_EPROTO, "watch event: a Table without a row");
-    }
-    if (kr_scan_element(&it, &another))
-        return kr_note_set(why, KR_EPROTO, "watch event: a Table of several rows");
-    if (kr_row_read(row, &out->cells, &out->object) != 0)
-        return kr_note_set(why, KR_EPROTO, "watch event: a row that is no object");
-    if (out->object.n != 0 ? !is_object(out->object) : out->type != KR_EVENT_BOOKMARK)
-        return kr_note_set(why, KR_EPROTO, "watch event: a row without its object");
-    return 0;
-}
-
-/* The version, and whether this is the bookmark that ends the initial events. */
-static void read_metadata(struct kr_bytes metadata, struct kr_watch_event *out)
-{
+struct metadata { /* what is read of one; spans */
     struct kr_bytes version;
     struct kr_bytes annotations;
+};
+
+struct finding {            /* on the way through a line; spans */
+    struct kr_bytes whole;  /* the object of the event, which may be a Table */
+    struct kr_bytes object; /* the one in the Table's row */
+    struct kr_bytes kind;   /* of the whole */
+    struct kr_bytes api_version;
+    struct kr_bytes columns;
+    struct kr_bytes cells;
+    struct kr_bytes rows; /* that came before it was clear whose they are */
+    struct metadata of_whole;
+    struct metadata of_object;
+    const char *fault;
+    bool typed;
+};
+
+static bool faulty(struct finding *f, const char *fault)
+{
+    f->fault = fault;
+    return false;
+}
+
+static void walk_metadata(struct kr_walk *w, struct metadata *m)
+{
+    struct kr_bytes key;
+
+    if (!kr_walk_enter(w, '{')) {
+        kr_walk_value(w);
+        return;
+    }
+    while (kr_walk_member(w, &key)) {
+        struct kr_bytes value = kr_walk_value(w);
+
+        if (kr_scan_key_is(key, "annotations"))
+            m->annotations = value;
+        else if (kr_scan_key_is(key, "resourceVersion"))
+            m->version = kr_scan_check(value, 1, NULL) == 0 ? plain(value) : nothing;
+    }
+}
+
+/* The object in a Table's row. */
+static bool walk_object(struct kr_walk *w, struct finding *f)
+{
+    const uint8_t *start = w->at;
+    struct kr_bytes key;
+
+    if (!kr_walk_enter(w, '{'))
+        return kr_bytes_is(kr_walk_value(w), "null") || faulty(f, "a row without its object");
+    while (kr_walk_member(w, &key)) {
+        if (kr_scan_key_is(key, "metadata"))
+            walk_metadata(w, &f->of_object);
+        else
+            kr_walk_value(w);
+    }
+    f->object = kr_bytes_of(start, (size_t)(w->at - start));
+    return true;
+}
+
+static bool walk_row(struct kr_walk *w, struct finding *f)
+{
+    struct kr_bytes key;
+    bool ok = true;
+
+    while (ok && kr_walk_member(w, &key)) {
+        if (kr_scan_key_is(key, "object"))
+            ok = walk_object(w, f);
+        else if (kr_scan_key_is(key, "cells"))
+            f->cells = kr_walk_value(w);
+        else
+            kr_walk_value(w);
+    }
+    return ok;
+}
+
+/* One row, or none. */
+static bool walk_rows(struct kr_walk *w, struct finding *f)
+{
+    if (!kr_walk_enter(w, '[')) {
+        kr_walk_value(w);
+        return true;
+    }
+    if (!kr_walk_element(w))
+        return true;
+    if (!kr_walk_enter(w, '{'))
+        return faulty(f, "a row that is no object");
+    return walk_row(w, f) && (!kr_walk_element(w) || faulty(f, "a Table of several rows"));
+}
+
+static bool is_table(const struct finding *f)
+{
+    return kr_bytes_is(plain(f->kind), "Table") &&
+           kr_bytes_starts(plain(f->api_version), KR_LIT("meta.k8s.io/"));
+}
+
+static bool walk_whole(struct kr_walk *w, struct finding *f)
+{
+    const uint8_t *start = w->at;
+    struct kr_bytes key;
+    bool ok = true;
+
+    if (f->whole.n != 0)
+        return faulty(f, "a member is there twice");
+    if (!kr_walk_enter(w, '{'))
+        return faulty(f, "its object is none");
+    while (ok && kr_walk_member(w, &key)) {
+        if (kr_scan_key_is(key, "metadata"))
+            walk_metadata(w, &f->of_whole);
+        else if (kr_scan_key_is(key, "kind"))
+            f->kind = kr_walk_value(w);
+        else if (kr_scan_key_is(key, "apiVersion"))
+            f->api_version = kr_walk_value(w);
+        else if (kr_scan_key_is(key, "columnDefinitions"))
+            f->columns = kr_walk_value(w);
+        else if (kr_scan_key_is(key, "rows") && f->object.n == 0 && is_table(f))
+            ok = walk_rows(w, f);
+        else if (kr_scan_key_is(key, "rows"))
+            f->rows = kr_walk_value(w);
+        else
+            kr_walk_value(w);
+    }
+    f->whole = kr_bytes_of(start, (size_t)(w->at - start));
+    return ok;
+}
+
+static bool walk_type(struct kr_walk *w, struct finding *f, enum kr_event_type *type)
+{
+    if (f->typed)
+        return faulty(f, "a member is there twice");
+    f->typed = true;
+    return type_of(kr_walk_value(w), type) || faulty(f, "unknown type");
+}
+
+/* The type and the object of the event; each once. */
+static bool walk_line(struct kr_walk *w, struct finding *f, enum kr_event_type *type)
+{
+    struct kr_bytes key;
+    bool ok = true;
+
+    if (!kr_walk_enter(w, '{'))
+        return faulty(f, "no object");
+    while (ok && kr_walk_member(w, &key)) {
+        if (kr_scan_key_is(key, "type"))
+            ok = walk_type(w, f, type);
+        else if (kr_scan_key_is(key, "object"))
+            ok = walk_whole(w, f);
+        else
+            kr_walk_value(w);
+    }
+    return ok;
+}
+
+/* A code for what the walk came upon. */
+static int conclude(struct kr_walk *w, const struct finding *f, bool ok, struct kr_note *why)
+{
+    int rc;
+
+    if (!ok && w->failed == 0)
+        return kr_note_set(why, KR_EPROTO, "watch event: %s", f->fault);
+    rc = kr_walk_end(w);
+    if (rc == 0)
+        return 0;
+    return kr_note_set(why, rc, "watch event: %s", rc == KR_ETOOBIG ? "too deep" : "malformed");
+}
+
+/* Rows that were passed over turned out to be those of a Table. */
+static int read_rows(struct finding *f, struct kr_note *why)
+{
+    struct kr_walk w;
+    bool ok;
+
+    if (f->rows.n == 0)
+        return 0;
+    if (f->object.n != 0)
+        return kr_note_set(why, KR_EPROTO, "watch event: a member is there twice");
+    kr_walk_start(&w, f->rows);
+    ok = walk_rows(&w, f);
+    return conclude(&w, f, ok, why);
+}
+
+/* What is not handed on to be checked is checked. */
+static int check_parts(const struct kr_watch_event *e, struct kr_note *why)
+{
+    int rc = e->cells.n != 0 ? kr_scan_check(e->cells, KR_SCAN_DEPTH_MAX, why) : 0;
+
+    if (rc == 0 && e->columns.n != 0)
+        rc = kr_scan_check(e->columns, KR_SCAN_DEPTH_MAX, why);
+    return rc != 0 ? kr_note_wrap(why, rc, "watch event") : 0;
+}
+
+static int read_table(struct finding *f, struct kr_watch_event *out, struct kr_note *why)
+{
+    int rc = read_rows(f, why);
+
+    if (rc != 0)
+        return rc;
+    out->object = f->object;
+    if (out->object.n == 0 && out->type != KR_EVENT_BOOKMARK)
+        return kr_note_set(why, KR_EPROTO, "watch event: a Table without a row and its object");
+    if (!kr_bytes_is(f->cells, "null"))
+        out->cells = f->cells;
+    if (!kr_bytes_is(f->columns, "null"))
+        out->columns = f->columns;
+    if (f->of_object.version.n != 0)
+        f->of_whole.version = f->of_object.version;
+    if (f->of_object.annotations.n != 0)
+        f->of_whole.annotations = f->of_object.annotations;
+    return check_parts(out, why);
+}
+
+/* Of a line that was checked. */
+static void read_bookmark(struct kr_bytes annotations, struct kr_watch_event *out)
+{
     struct kr_bytes ends;
 
-    FIND_ALL(metadata, {"resourceVersion", &version}, {"annotations", &annotations});
-    if (plain(version).n != 0)
-        out->version = plain(version);
-    if (out->type != KR_EVENT_BOOKMARK)
-        return;
     FIND_ALL(annotations, {"k8s.io/initial-events-end", &ends});
     out->initial_end = kr_bytes_is(plain(ends), "true");
 }
 
-/* The object of the event, which may be a Table around it. */
-static int read_object(struct kr_watch_event *out, struct kr_note *why)
+/* An object that comes or changes is checked by who makes use of it. Whether one is gone, or what
+ * else the stream says, stands in no other place. */
+static int read_event(struct kr_bytes line, struct finding *f, struct kr_watch_event *out,
+                      struct kr_note *why)
 {
-    struct kr_bytes kind;
-    struct kr_bytes api_version;
-    struct kr_bytes metadata;
-    struct kr_bytes columns;
-    struct kr_bytes rows;
-    int rc;
+    int rc = 0;
 
-    FIND_ALL(out->object, {"kind", &kind}, {"apiVersion", &api_version}, {"metadata", &metadata},
-             {"columnDefinitions", &columns}, {"rows", &rows});
-    read_metadata(metadata, out);
-    if (!kr_bytes_is(plain(kind), "Table") ||
-        !kr_bytes_starts(plain(api_version), KR_LIT("meta.k8s.io/")))
-        return 0;
-    if (!kr_bytes_is(columns, "null"))
-        out->columns = columns;
-    out->object = nothing;
-    rc = read_rows(rows, out, why);
-    if (rc != 0 || out->object.n == 0)
-        return rc;
-    FIND_ALL(out->object, {"metadata", &metadata});
-    read_metadata(metadata, out);
-    return 0;
-}
-
-/* The type and the object of the event; each once. */
-static int read_members(struct kr_bytes line, struct kr_watch_event *out, struct kr_note *why)
-{
-    struct kr_scan it;
-    struct kr_bytes key;
-    struct kr_bytes value;
-    bool typed = false;
-
-    if (!kr_scan_object(line, &it))
-        return kr_note_set(why, KR_EPROTO, "watch event: no object");
-    while (kr_scan_member(&it, &key, &value)) {
-        bool is_type = kr_scan_key_is(key, "type");
-
-        if (!is_type && !kr_scan_key_is(key, "object"))
-            continue;
-        if (is_type ? typed : out->object.n != 0)
-            return kr_note_set(why, KR_EPROTO, "watch event: a member is there twice");
-        if (is_type && !type_of(value, &out->type))
-            return kr_note_set(why, KR_EPROTO, "watch event: unknown type");
-        if (!is_type && !is_object(value))
-            return kr_note_set(why, KR_EPROTO, "watch event: its object is none");
-        if (is_type)
-            typed = true;
-        else
-            out->object = value;
-    }
-    if (!typed || out->object.n == 0)
+    if (!f->typed || f->whole.n == 0)
         return kr_note_set(why, KR_EPROTO, "watch event: no type or no object");
-    return 0;
+    if (out->type != KR_EVENT_ADDED && out->type != KR_EVENT_MODIFIED)
+        rc = kr_scan_check(line, KR_SCAN_DEPTH_MAX, why);
+    if (rc != 0)
+        return kr_note_wrap(why, rc, "watch event");
+    out->object = f->whole;
+    if (out->type == KR_EVENT_ERROR) {
+        read_status(out);
+        return 0;
+    }
+    if (is_table(f))
+        rc = read_table(f, out, why);
+    out->version = f->of_whole.version;
+    if (rc == 0 && out->type == KR_EVENT_BOOKMARK)
+        read_bookmark(f->of_whole.annotations, out);
+    return rc;
 }
 
 int kr_watch_event_read(struct kr_bytes line, struct kr_watch_event *out, struct kr_note *why)
 {
+    struct finding f = {.typed = false};
+    struct kr_walk w;
+    bool ok;
     int rc;
 
     *out = (struct kr_watch_event){0};
-    rc = kr_scan_check(line, KR_SCAN_DEPTH_MAX, why);
-    if (rc != 0)
-        return kr_note_wrap(why, rc, "watch event");
-    rc = read_members(line, out, why);
-    if (rc != 0)
-        return rc;
-    if (out->type != KR_EVENT_ERROR)
-        return read_object(out, why);
-    read_status(out);
-    return 0;
-}
-
-void kr_event_reader_init(struct kr_event_reader *r, const struct kr_event_reader_ops *ops,
-                          void *user, size_t line_max)
-{
-    *r = (struct kr_event_reader){.ops = ops, .user = user, .line_max = line_max};
-    kr_buf_init(&r->line, line_max);
-}
-
-void kr_event_reader_deinit(struct kr_event_reader *r)
-{
-    kr_buf_deinit(&r->line);
-}
-
-/* A line is whole: `piece` is its last part. */
-static int end_line(struct kr_event_reader *r, struct kr_bytes piece)
-{
-    struct kr_bytes line = piece;
-    int rc = 0;
-
-    if (r->skipping != 0 || r->line.n + piece.n > r->line_max) {
-        uint64_t n = r->skipping + r->line.n + piece.n;
-
-        kr_buf_deinit(&r->line);
-        r->skipping = 0;
-        r->ops->on_skipped(r->user, n);
-        return 0;
-    }
-    if (r->line.n != 0) {
-        rc = kr_buf_append(&r->line, piece);
-        line = kr_buf_bytes(&r->line);
-    }
-    if (line.n != 0 && line.p[line.n - 1] == '\r')
-        line.n--;
-    if (rc == 0 && line.n != 0)
-        rc = r->ops->on_line(r->user, line);
-    r->line.n = 0;
-    return rc;
-}
-
-/* The start of a line, or more of it, whose end is still to come. */
-static int keep(struct kr_event_reader *r, struct kr_bytes piece)
-{
-    if (r->skipping == 0 && piece.n <= r->line_max - r->line.n)
-        return kr_buf_append(&r->line, piece);
-    r->skipping += r->line.n + piece.n;
-    kr_buf_deinit(&r->line);
-    return 0;
-}
-
-int kr_event_reader_feed(struct kr_event_reader *r, struct kr_bytes in)
-{
-    while (r->failed == 0 && in.n != 0) {
-        size_t at = kr_bytes_find(in, '\n');
-        struct kr_bytes piece = kr_bytes_of(in.p, at);
-
-        r->failed = at < in.n ? end_line(r, piece) : keep(r, piece);
-        in = kr_bytes_skip(in, at < in.n ? at + 1 : at);
-    }
-    return r->failed;
+    kr_walk_start(&w, line);
+    ok = walk_line(&w, &f, &out->type);
+    rc = conclude(&w, &f, ok, why);
+    return rc == 0 ? read_event(line, &f, out, why) : rc;
 }

@@ -34,7 +34,9 @@ struct kr_watch_event {
     int64_t retry_after_s;   /* ERROR: details.retryAfterSeconds, 0 if there is none */
 };
 
-/* Checks the whole line. */
+/* The line is one JSON object, with `type` and `object` once. What is in the object of ADDED and
+ * MODIFIED is framed only (kr_slim checks what it keeps); lines of other types are checked as a
+ * whole, since nobody looks at them again. Cells and columns are checked. KR_ETOOBIG: too deep. */
 int kr_watch_event_read(struct kr_bytes line, struct kr_watch_event *out, struct kr_note *why);
 
 struct kr_event_reader_ops {
@@ -42,7 +44,7 @@ struct kr_event_reader_ops {
     void (*on_skipped)(void *user, uint64_t n);       /* a line longer than line_max */
 };
 
-struct kr_event_reader { /* embed it; the fields belong to watch_event.c */
+struct kr_event_reader { /* embed it; the fields belong to event_reader.c */
     const struct kr_event_reader_ops *ops;
     void *user;
     struct kr_buf line;

@@ -16,6 +16,17 @@ static void check_inside(struct kr_bytes part, struct kr_bytes line)
     KR_ASSERT(part.n == 0 || (part.p >= line.p && part.p + part.n <= line.p + line.n));
 }
 
+/* What nobody checks later was checked. */
+static void check_inside_out(const struct kr_watch_event *e, struct kr_bytes line)
+{
+    bool strict = e->type != KR_EVENT_ADDED && e->type != KR_EVENT_MODIFIED;
+
+    KR_ASSERT(!strict || kr_scan_check(line, KR_SCAN_DEPTH_MAX, NULL) == 0);
+    KR_ASSERT(e->object.n == 0 || (e->object.p[0] == '{' && e->object.p[e->object.n - 1] == '}'));
+    KR_ASSERT(e->cells.n == 0 || kr_scan_check(e->cells, KR_SCAN_DEPTH_MAX, NULL) == 0);
+    KR_ASSERT(e->columns.n == 0 || kr_scan_check(e->columns, KR_SCAN_DEPTH_MAX, NULL) == 0);
+}
+
 static void check_event(struct kr_bytes line)
 {
     struct kr_watch_event e;
@@ -32,7 +43,7 @@ static void check_event(struct kr_bytes line)
     check_inside(e.reason, line);
     check_inside(e.message, line);
     KR_ASSERT(e.object.n != 0 || e.type == KR_EVENT_BOOKMARK);
-    KR_ASSERT(e.object.n == 0 || kr_scan_check(e.object, KR_SCAN_DEPTH_MAX, NULL) == 0);
+    check_inside_out(&e, line);
     KR_ASSERT(!e.initial_end || e.type == KR_EVENT_BOOKMARK);
     KR_ASSERT(e.code >= 0 && e.retry_after_s >= 0);
 }

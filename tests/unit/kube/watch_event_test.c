@@ -170,7 +170,21 @@ static void test_event_when_not_one_then_refused(void **state)
         "{\"type\":\"ADDED\",\"object\":[]}",
         "{\"type\":\"ADDED\",\"object\":{}",
         "{\"type\":\"ADDED\",\"object\":{}}}",
-        "{\"type\":\"ADDED\",\"object\":{\"a\":01}}",
+        "{\"type\":\"ADDED\" \"object\":{}}",
+        "{\"type\":\"ADDED\",\"object\":{},}",
+        "{\"type\":\"ADDED\",,\"object\":{}}",
+        "{,\"type\":\"ADDED\",\"object\":{}}",
+        "{\"type\":\"ADDED\",\"object\" {}}",
+        "{\"type\":\"ADDED\",\"object\":{\"a\":1,}}",
+        "{\"type\":\"ADDED\",\"object\":{\"a\" 1}}",
+        "{\"type\":\"ADDED\",\"object\":{\"a\"}}",
+        "{\"type\":\"ADDED\",\"object\":{\"a\":}}",
+        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{]}}",
+        "{\"type\":\"ADDED\",\"object\":{}} x",
+        "{\"type\":\"DELETED\",\"object\":{\"a\":01}}",
+        "{\"type\":\"DELETED\",\"object\":{\"a\":[{]}}",
+        "{\"type\":\"BOOKMARK\",\"object\":{\"a\":\"\t\"}}",
+        "{\"type\":\"ERROR\",\"object\":{\"a\":{\"b\",}}}",
         "{\"type\":\"ADDED\",\"type\":\"ADDED\",\"object\":{}}",
         "{\"type\":\"ADDED\",\"object\":{},\"\\u006fbject\":{}}",
     };
@@ -181,6 +195,75 @@ static void test_event_when_not_one_then_refused(void **state)
         if (read_event(bad[i], &e) != KR_EPROTO)
             fail_msg("accepted: %s", bad[i]);
     }
+}
+
+/* Who uses it checks what it uses. */
+static void test_event_when_an_object_is_odd_inside_then_framed(void **state)
+{
+    static const char *const objects[] = {"{\"a\":01}", "{\"a\":[{\"b\"}]}", "{\"a\":\"\x01\"}",
+                                          "{\"a\":{\"b\" \"}\"}}"};
+    struct kr_watch_event e;
+    char line[200];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(objects); i++) {
+        snprintf(line, sizeof line, "{\"type\":\"MODIFIED\",\"object\":%s}", objects[i]);
+        assert_int_equal(read_event(line, &e), 0);
+        assert_true(kr_bytes_is(e.object, objects[i]));
+        snprintf(line, sizeof line, "{\"type\":\"DELETED\",\"object\":%s}", objects[i]);
+        assert_int_equal(read_event(line, &e), KR_EPROTO);
+    }
+}
+
+static void test_event_when_a_row_is_odd_then_refused(void **state)
+{
+    static const char *const rows[] = {
+        "{\"cells\":[01],\"object\":{}}", "{\"cells\":[1],\"object\":{},}",
+        "{\"cells\":[1] \"object\":{}}", "{\"cells\":,\"object\":{}}"};
+    struct kr_watch_event e;
+    char line[300];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        snprintf(line, sizeof line,
+                 "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Table\",\"apiVersion\":"
+                 "\"meta.k8s.io/v1\",\"rows\":[%s]}}",
+                 rows[i]);
+        assert_int_equal(read_event(line, &e), KR_EPROTO);
+    }
+}
+
+/* Whichever member comes first. */
+static void test_event_when_members_are_in_another_order_then_the_same(void **state)
+{
+    static const char *const lines[] = {
+        "{\"type\":\"MODIFIED\",\"object\":{\"rows\":[{\"object\":{\"metadata\":{"
+        "\"resourceVersion\":"
+        "\"7\"}},\"cells\":[1]}],\"metadata\":{\"resourceVersion\":\"5\"},\"apiVersion\":"
+        "\"meta.k8s.io/v1\",\"kind\":\"Table\"}}",
+        "{\"object\":{\"apiVersion\":\"meta.k8s.io/"
+        "v1\",\"kind\":\"Table\",\"rows\":[{\"cells\":[1],"
+        "\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}],\"metadata\":{\"resourceVersion\":"
+        "\"5\"}},\"type\":\"MODIFIED\"}",
+        "{ \"object\" : { \"apiVersion\" : \"meta.k8s.io/v1\" , \"kind\" : \"Table\" , \"rows\" : "
+        "[ { "
+        "\"cells\" : [1] , \"object\" : {\"metadata\":{\"resourceVersion\":\"7\"}} } ] } , "
+        "\"type\" : "
+        "\"MODIFIED\" } ",
+    };
+    struct kr_watch_event e;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        assert_int_equal(read_event(lines[i], &e), 0);
+        assert_true(kr_bytes_is(e.object, "{\"metadata\":{\"resourceVersion\":\"7\"}}"));
+        assert_true(kr_bytes_is(e.cells, "[1]") && kr_bytes_is(e.version, "7"));
+    }
+    assert_int_equal(
+        read_event("{\"type\":\"ADDED\",\"object\":{\"rows\":[{\"object\":{}}],\"kind\":"
+                   "\"Table\",\"apiVersion\":\"meta.k8s.io/v1\",\"rows\":[{\"object\":{}}]}}",
+                   &e),
+        KR_EPROTO);
 }
 
 static void test_event_when_a_table_has_not_one_row_then_refused(void **state)
@@ -208,7 +291,7 @@ static void test_event_when_a_table_has_not_one_row_then_refused(void **state)
 /* F033 */
 static void test_f033_event_when_too_deep_then_too_big(void **state)
 {
-    static const size_t depths[] = {1000, 2046, 2047, 10001};
+    static const size_t depths[] = {1000, 2047, 2048, 2049, 10001};
 
     (void)state;
     for (size_t i = 0; i < COUNT(depths); i++) {
@@ -223,7 +306,7 @@ static void test_f033_event_when_too_deep_then_too_big(void **state)
             kr_buf_append_str(&line, "]");
         kr_buf_append_str(&line, "}}");
         assert_int_equal(kr_watch_event_read(kr_buf_bytes(&line), &e, NULL),
-                         depths[i] <= KR_SCAN_DEPTH_MAX - 2 ? 0 : KR_ETOOBIG);
+                         depths[i] <= KR_SCAN_DEPTH_MAX ? 0 : KR_ETOOBIG);
         kr_buf_deinit(&line);
     }
 }
@@ -379,6 +462,9 @@ int main(void)
         cmocka_unit_test(test_event_when_a_bookmark_has_no_row_then_no_object),
         cmocka_unit_test(test_event_when_an_error_then_the_status),
         cmocka_unit_test(test_event_when_not_one_then_refused),
+        cmocka_unit_test(test_event_when_an_object_is_odd_inside_then_framed),
+        cmocka_unit_test(test_event_when_a_row_is_odd_then_refused),
+        cmocka_unit_test(test_event_when_members_are_in_another_order_then_the_same),
         cmocka_unit_test(test_event_when_a_table_has_not_one_row_then_refused),
         cmocka_unit_test(test_f033_event_when_too_deep_then_too_big),
         cmocka_unit_test(test_lines_when_cut_in_two_anywhere_then_the_same),
