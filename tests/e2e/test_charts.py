@@ -3,24 +3,28 @@
 agent understand every line of the configuration that comes out (field case F045)."""
 
 import copy
+import datetime
+import json
 import re
+from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 
 from helm import AGENT, HUB, Helm, Pod, Refused, of_kind
-from procs import run
+from procs import Process, run
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 SERVICE = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-PAIR = {"tls.crt": "C", "tls.key": "K"}
-OUTSIDE = {("Secret", "pair"): PAIR, ("Secret", "signer"): PAIR, ("Secret", "kr-agent-cert"): PAIR,
-           ("Secret", "kr-hub-cert"): PAIR, ("Secret", "join"): {"token": "kr1.a.b"},
-           ("Secret", "tokens"): {"tokens.csv": "t1,alice,1\n"},
-           ("ConfigMap", "roots"): {"ca.crt": "R"}, ("ConfigMap", "crl"): {"crl.pem": "L"}}
+JWKS = json.dumps({"keys": [{
+    "kty": "EC", "crv": "P-256", "kid": "k1", "use": "sig", "alg": "ES256",
+    "x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
+    "y": "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]})
 AGENT_VALUES = {"cluster": "edge-1", "hubs": ["hub.example:8443", "[fd00::1]:9443"],
                 "ca": {"pem": "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"},
                 "identity": {"existingSecret": "pair"}}
-HUB_VALUES = {"ca": AGENT_VALUES["ca"], "tls": {"existingSecret": "pair"}}
+HUB_VALUES = {"ca": AGENT_VALUES["ca"], "tls": {"existingSecret": "hub-pair"}}
 CERT_MANAGER = {"enabled": True, "trustDomain": "example.test", "issuerRef": {"name": "roots"}}
 RULES = [{"namespaces": ["shop"], "resources": ["pods", "pods/log", "deployments.apps/scale"],
           "verbs": ["get", "create"]}, {"resources": ["nodes"], "verbs": ["*"]}]
@@ -32,9 +36,9 @@ AGENTS = {
     "two": {"replicaCount": 2, "ca": {"pem": "", "existingConfigMap": "roots"}},
     "off": {"policy": {"mode": False}},
     "fixed": {"policy": {"identity": "fixed", "rules": RULES}},
-    "verified": {"jwks": '{"keys": []}', "policy": {
+    "verified": {"jwks": JWKS, "policy": {
         "identity": "verified", "verified": {"issuer": "https://login.test", "audience": "edge"}}},
-    "all": {"hubName": "hub.test", "noProxy": "10.0.0.0/8", "proxy": "http://me:p@s#1$(id)@proxy:3128",
+    "all": {"hubName": "hub.test", "noProxy": "10.0.0.0/8", "proxy": "http://me:p@s%231$(id)@proxy:3128",
             "userPrefix": "edge:", "options": {"logLevel": "debug", "lanes": 4, "windowBudget": "8MiB",
                                                "maxRequests": 100000, "syncDeny": ["secrets", "nodes"]},
             "systemUsers": ["system:serviceaccount:ci:deployer", "system:serviceaccount:ops:*"],
@@ -51,7 +55,7 @@ HUBS = {
             "authentication": {
                 "issuers": [{"url": "https://login.test", "audiences": ["kuberelay"],
                              "jwksFile": "/etc/kuberelay/authentication/keys.json"}],
-                "files": {"keys.json": '{"keys": []}'}, "tokensSecret": "tokens", "memberTokens": True},
+                "files": {"keys.json": JWKS}, "tokensSecret": "tokens", "memberTokens": True},
             "projects": [{"name": "shop", "members": {"groups": ["shop-dev"]}, "clusters": ["edge-1"],
                           "rules": [{"resources": ["pods"], "verbs": ["get", "list"]}]}],
             "fleet": {"clusters": {"edge-1": {"region": "eu"}}, "onDemand": False,
@@ -84,17 +88,54 @@ def each(cases):
     return pytest.mark.parametrize("chart,case", cases, ids=[f"{c.name}-{n}" for c, n in cases])
 
 
+def pair_of(pair):
+    return {"tls.crt": Path(pair.crt).read_text(encoding="ascii"),
+            "tls.key": Path(pair.key).read_text(encoding="ascii")}
+
+
+@pytest.fixture(scope="module")
+def outside(session_world):
+    """What the charts refer to: Secrets and ConfigMaps that somebody else makes."""
+    root, now = session_world.root(), datetime.datetime.utcnow()
+    crl = (x509.CertificateRevocationListBuilder().issuer_name(root.certificate.subject)
+           .last_update(now).next_update(now + datetime.timedelta(days=1))
+           .sign(root.private, hashes.SHA256()))
+    agent = pair_of(session_world.issue_agent("edge-1"))
+    return {("Secret", "pair"): agent, ("Secret", "kr-agent-cert"): agent,
+            ("Secret", "hub-pair"): pair_of(session_world.hub_pair),
+            ("Secret", "kr-hub-cert"): pair_of(session_world.hub_pair),
+            ("Secret", "signer"): pair_of(root), ("Secret", "join"): {"token": "kr1.a.b"},
+            ("Secret", "tokens"): {"tokens.csv": "a-token-of-some-length,alice,1\n"},
+            ("ConfigMap", "roots"): {"ca.crt": Path(session_world.ca).read_text(encoding="ascii")},
+            ("ConfigMap", "crl"): {
+                "crl.pem": crl.public_bytes(serialization.Encoding.PEM).decode()}}
+
+
 @each(CASES)
-def test_charts_lint_and_the_programs_know_every_option(helm, binaries, tmp_path, chart, case):
-    out = helm.run("lint", chart, "--strict", "--kube-version", "1.33.0", values=values_of(chart, case))
+def test_charts_lint_and_the_programs_start_with_what_they_render(helm, binaries, outside, tmp_path,
+                                                                  chart, case):
+    values = merged(values_of(chart, case), {"ca": {"pem": "", "existingConfigMap": "roots"}})
+    out = helm.run("lint", chart, "--strict", "--kube-version", "1.33.0", values=values)
     assert "0 chart(s) failed" in out and "[WARNING]" not in out, out
-    pod = Pod(helm.template(chart, values_of(chart, case)), tmp_path / "pod", OUTSIDE)
+    pod = Pod(helm.template(chart, values), tmp_path / "pod", outside)
     code, out, err = run(pod.argv(binaries, "--check-config"), 30)
     assert code == 0, (out, err, pod.config)
-    if "policyFile" in pod.config:  # it is read at the start
-        argv = pod.argv(binaries, "--admin-listen", "127.0.0.1:0")
-        code, out, err = run(argv, 30)
-        assert code == 1 and b"policy.yaml" not in out + err, (out, err)
+    flags = ["--admin-listen", "127.0.0.1:0"]
+    if chart == HUB:
+        flags += ["--api-listen", "127.0.0.1:0", "--agent-listen", "127.0.0.1:0"]
+    else:
+        account = tmp_path / "account"
+        account.mkdir()
+        (account / "token").write_text("token", encoding="ascii")
+        (account / "ca.crt").write_text(outside["ConfigMap", "roots"]["ca.crt"], encoding="ascii")
+        flags += ["--service-account-dir", account]
+    env = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1", **pod.env()}
+    process = Process(chart.name, pod.argv(binaries, *flags), str(tmp_path), env)
+    try:
+        process.wait_line(r"event=listening\b.*\bport=admin\b")
+        assert not process.grep("event=(start|reload)-failed")
+    finally:
+        process.kill()
 
 
 @each(CASES)
@@ -118,8 +159,8 @@ def test_charts_pods_are_confined(helm, chart, case):
     assert "kr1." not in text and "p@s" not in text, "a secret in a ConfigMap"
 
 
-def test_charts_a_proxy_with_odd_characters_is_passed_as_it_is(helm, tmp_path):
-    pod = Pod(helm.template(AGENT, values_of(AGENT, "all")), tmp_path / "pod", OUTSIDE)
+def test_charts_a_proxy_with_odd_characters_is_passed_as_it_is(helm, outside, tmp_path):
+    pod = Pod(helm.template(AGENT, values_of(AGENT, "all")), tmp_path / "pod", outside)
     assert pod.env()["HTTPS_PROXY"] == AGENTS["all"]["proxy"]
     assert pod.config["maxRequests"] == 100000
 
@@ -194,6 +235,8 @@ def test_charts_names_that_look_like_numbers_stay_text(tmp_path):
     ({"identity": {"existingSecret": "", "joinToken": "kr1.a.b"}, "replicaCount": 2}, "replicaCount"),
     ({"rbac": {"sync": [{"apiGroups": [""], "resources": ["*"]}]}}, "Secrets need policy.open"),
     ({"rbac": {"sync": [{"apiGroups": [""], "resources": ["secrets"]}]}}, "Secrets need policy.open"),
+    ({"proxy": "http://me:p#s@proxy:3128"}, "proxy: \"#\" is written %23"),
+    ({"proxy": "proxy:3128"}, "proxy: http://"),
     ({"systemUsers": ["system:serviceaccount:*"]}, "RBAC has no prefixes"),
     ({"systemUsers": ["system:kube-*"]}, "RBAC has no prefixes"),
     ({"policy": {"identity": "verified"}}, "verified needs policy.verified"),
@@ -251,7 +294,7 @@ def test_charts_only_what_is_not_taken_over_alive_restarts_a_hub(helm):
         return annotations(helm.template(HUB, merged(values_of(HUB, "all"), more)))
     was = mark()
     assert mark(projects=[], fleet={"onDemand": True}) == was
-    assert mark(authentication={"files": {"keys.json": '{"keys":[]}'}}) == was
+    assert mark(authentication={"files": {"keys.json": "changed"}}) == was
     assert mark(options={"logLevel": "debug"}) != was
     assert mark(ca={"pem": "other"}) != was
 

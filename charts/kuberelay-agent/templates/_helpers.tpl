@@ -76,6 +76,14 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- if not (or $v.ca.pem $v.ca.existingConfigMap) -}}
 {{- fail "ca: the root that hubs are verified against is needed (ca.pem or ca.existingConfigMap)" -}}
 {{- end -}}
+{{- if $v.proxy -}}
+{{- if contains "#" $v.proxy -}}
+{{- fail "proxy: \"#\" is written %23 in a URL" -}}
+{{- end -}}
+{{- if not (regexMatch "^http://[^\\s?]+$" $v.proxy) -}}
+{{- fail "proxy: http://[USER:PASSWORD@]HOST:PORT is expected, with what is special written as %NN" -}}
+{{- end -}}
+{{- end -}}
 {{- $ways := 0 -}}
 {{- if $v.identity.existingSecret }}{{ $ways = add1 $ways }}{{ end -}}
 {{- if $v.identity.joinToken }}{{ $ways = add1 $ways }}{{ end -}}
