@@ -74,7 +74,6 @@ CHECKS = {
     59: "fleet: pages over many objects under churn",
     60: "client-go, controller-runtime, Helm, Argo CD's watches, the Python client, through an outage",
 }
-NOT_BUILT = {57: "the fleet API is not part of this version", 58: "as 57", 59: "as 57"}
 REMARKS = {
     54: "no metrics server and no node here: the budget's status is kept by the test",
     60: "Argo CD's pattern is imitated; Argo CD, Flux and k9s themselves are not run",
@@ -132,13 +131,10 @@ def checks_table(cases, backends):
     rows = []
     for number, text in CHECKS.items():
         mine = [c for c in cases if c.check == number]
-        if number in NOT_BUILT and not mine:
-            results = ["not run"] * len(backends)
-        else:
-            results = [cell([c for c in mine if c.backend == b]) for b in backends]
+        results = [cell([c for c in mine if c.backend == b]) for b in backends]
         if all(result == "-" for result in results):
             results = ["not run"] * len(backends)
-        remark = NOT_BUILT.get(number) or REMARKS.get(number, "")
+        remark = REMARKS.get(number, "")
         rows.append([str(number), text, *results, remark])
     return table(["#", "check", *map(heading, backends), "remark"], rows)
 
