@@ -92,9 +92,12 @@ static int take_word(struct ctl_call *call, int argc, char *const *argv, int *at
         return take_option(call, argc, argv, at, why);
     if (strcmp(word, "--") == 0)
         return usage(call, why, "unknown option ", word);
-    if (call->command->arg == NULL || call->arg != NULL)
+    if (call->command->arg != NULL && call->arg == NULL)
+        call->arg = word;
+    else if (call->command->arg2 != NULL && call->arg2 == NULL)
+        call->arg2 = word;
+    else
         return usage(call, why, "unexpected argument ", word);
-    call->arg = word;
     ++*at;
     return 0;
 }
@@ -109,6 +112,8 @@ static int check_complete(const struct ctl_call *call, struct kr_note *why)
     }
     if (call->command->arg != NULL && call->arg == NULL)
         return usage(call, why, "missing argument ", call->command->arg);
+    if (call->command->arg2 != NULL && call->arg2 == NULL)
+        return usage(call, why, "missing argument ", call->command->arg2);
     return 0;
 }
 
@@ -196,8 +201,9 @@ static void print_synopsis(FILE *out, const struct ctl_command *command)
             break;
         }
     }
-    fprintf(out, "%s%s\n", command->arg != NULL ? " " : "",
-            command->arg != NULL ? command->arg : "");
+    fprintf(out, "%s%s%s%s\n", command->arg != NULL ? " " : "",
+            command->arg != NULL ? command->arg : "", command->arg2 != NULL ? " " : "",
+            command->arg2 != NULL ? command->arg2 : "");
 }
 
 void ctl_print_command_help(FILE *out, const struct ctl_command *command)

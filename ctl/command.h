@@ -37,10 +37,11 @@ struct ctl_call;
 struct ctl_command {
     const char *words; /* "ca issue hub" */
     const char *summary;
-    const char *arg; /* the one positional argument, which is then required; or NULL */
+    const char *arg; /* a positional argument, which is then required; or NULL */
     const struct ctl_option *options;
     size_t n_options;
     int (*run)(const struct ctl_call *call, struct kr_note *why);
+    const char *arg2; /* another one behind it; or NULL */
 };
 
 struct ctl_call {
@@ -49,6 +50,7 @@ struct ctl_call {
     FILE *err; /* for advice; the error line itself is the caller's */
     int64_t now_wall_ms;
     const char *arg;
+    const char *arg2;
     bool help;
     const char **slots; /* owned: n_options lists of `room` values */
     size_t room;
@@ -77,8 +79,10 @@ extern const struct ctl_command ctl_ca_issue_agent;
 extern const struct ctl_command ctl_ca_issue_user;
 extern const struct ctl_command ctl_ca_show;
 extern const struct ctl_command ctl_kubeconfig;
+extern const struct ctl_command ctl_can_i;
 extern const struct ctl_command ctl_clusters;
 extern const struct ctl_command ctl_clusters_forget;
+extern const struct ctl_command ctl_explain;
 extern const struct ctl_command ctl_token_create;
 extern const struct ctl_command ctl_token_list;
 extern const struct ctl_command ctl_token_revoke;

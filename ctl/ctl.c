@@ -12,7 +12,7 @@ static const struct ctl_command *const commands[] = {
     &ctl_clusters_forget, &ctl_clusters, /* the longer words first */
     &ctl_token_create,    &ctl_token_list,     &ctl_token_revoke,
     &ctl_cluster_list,    &ctl_cluster_accept, &ctl_cluster_deny,
-    &ctl_cluster_remove,  &ctl_cluster_unlock,
+    &ctl_can_i,           &ctl_explain,        &ctl_cluster_remove,  &ctl_cluster_unlock,
 };
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])

@@ -53,6 +53,31 @@ static enum hub_verdict decide(const struct hub_worker *w, const struct hub_ques
     return d.sees_cluster ? HUB_FORBIDDEN : HUB_UNKNOWN_TO;
 }
 
+/* What the fleet view shows is not asked of projects alone: readers see it, too. */
+static bool fleet_shows(const struct hub_worker *w, const struct hub_question *q)
+{
+    struct hub_reader who = q->who;
+    struct hub_reader_sight *sight;
+    bool nothing = true;
+
+    who.watches = kr_bytes_is(q->info->verb, "watch");
+    if (w->fleet_config == NULL || !q->info->is_resource || q->info->subresource.n != 0 ||
+        q->member_token || !(who.watches || kr_bytes_is(q->info->verb, "list")))
+        return false;
+    sight = hub_fleet_sight(w->fleet_config, &who, q->info->group, q->info->resource, &nothing);
+    hub_reader_sight_destroy(sight);
+    return !nothing;
+}
+
+enum hub_verdict hub_access_ask(const struct hub_worker *w, const struct hub_question *q,
+                                char *rule)
+{
+    if (!kr_bytes_is(q->cluster, "*"))
+        return decide(w, q, rule);
+    snprintf(rule, HUB_RULE_MAX, "%s", fleet_shows(w, q) ? "fleet" : "none");
+    return fleet_shows(w, q) ? HUB_ALLOWED : HUB_FORBIDDEN;
+}
+
 static void ask_as(const struct hub_caller *caller, struct hub_question *q)
 {
     q->who.user = caller->user;

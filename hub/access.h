@@ -27,6 +27,10 @@ enum hub_verdict {
 };
 /* Also writes r->rule. */
 enum hub_verdict hub_access_decide(struct hub_request *r);
+/* The same for a request that is only thought of. For cluster "*" the question is what the fleet
+ * view shows. `rule` has HUB_RULE_MAX bytes. */
+enum hub_verdict hub_access_ask(const struct hub_worker *w, const struct hub_question *q,
+                                char *rule);
 /* Whether projects decide at all. */
 bool hub_access_by_projects(const struct hub_worker *w);
 /* The answer to a long-running request begins: what it is judged by is kept. */

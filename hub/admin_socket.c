@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "http/pages.h"
+#include "hub/can_i_page.h"
 #include "hub/clusters_page.h"
 #include "hub/forget.h"
 #include "hub/registry_page.h"
@@ -22,10 +23,12 @@ static int on_get(void *owner, struct kr_bytes path, struct kr_buf *body, const 
     struct hub_admin_socket *a = owner;
     int status = hub_registry_page_get(a->w, path, body, type);
 
+    if (status == 0)
+        status = hub_can_i_page(a->w, path, body, type);
     if (status != 0)
         return status;
     if (!kr_bytes_is(path, "/clusters")) {
-        kr_buf_append_str(body, "/clusters\n");
+        kr_buf_append_str(body, "/clusters /can-i\n");
         return 404;
     }
     *type = "application/json";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* admin_socket: HTTP/1.1 for kuberelayctl on a Unix socket that only the hub's user may open:
  *   GET /clusters          JSON: each cluster and what of it is synced (hub/clusters_page.h)
+ *   GET /can-i/...         what the rules say to a request (hub/can_i_page.h)
  *   DELETE /clusters/NAME  forgets a cluster that is away, with what was synced of it;
  *                          404 unknown, 409 it is here or in use
  * Errors: those of the socket. Threads: the worker's. */

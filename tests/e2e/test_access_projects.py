@@ -12,6 +12,7 @@ from backends import write_yaml
 from clock import scaled, wait_until
 from cluster_site import Site
 from fleet import Fleet, STAR
+from procs import run
 
 PODS = "/api/v1/namespaces/a/pods"
 READ = ["get", "list", "watch"]
@@ -173,6 +174,26 @@ def test_T29_streams_end_when_the_rule_goes(projects):
         three.wait_closed(scaled(60))
         assert one.get(path).status == 403
         assert two.get(path).status == 200 and not kept.ended
+
+
+def test_can_i_and_explain_say_why(projects):
+    def ctl(*args):
+        code, out, err = run([projects.world.binaries["kuberelayctl"], *args, "--socket",
+                              projects.socket, "--cluster", "f1"], 20)
+        return code, out.decode(), err.decode()
+    assert ctl("can-i", "get", "pods", "--user", "rita") == (0, "yes (readers/rules[0])\n", "")
+    assert ctl("can-i", "get", "pods", "--user", "x", "--group", "readers")[0] == 0
+    assert ctl("can-i", "connect", "pods/exec", "--user", "oscar", "--namespace", "a")[0] == 0
+    code, out, _ = ctl("can-i", "get", "pods/exec", "--user", "rita", "--namespace", "a")
+    assert code == 1 and out.startswith('no (pods is forbidden: User "rita" cannot get resource')
+    code, out, _ = ctl("explain", "delete", "pods", "--user", "oscar", "--namespace", "a")
+    assert code == 0 and out.startswith("denied: pods is forbidden")
+    assert "ops/rules[0]                     does not give this verb\n" in out
+    assert "readers/rules[0]                 is not for this user or these groups\n" in out
+    assert ctl("can-i", "get", "/metrics", "--user", "oscar")[0] == 0
+    code, out, _ = ctl("explain", "get", "pods", "--user", "stranger")
+    assert out.startswith("denied: no project gives them anything")
+    assert ctl("can-i", "get", "pods")[0] == 2, "for whom?"
 
 
 def test_bad_new_file_leaves_the_old_rules(projects):
