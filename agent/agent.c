@@ -10,6 +10,7 @@
 #include "agent/apiserver.h"
 #include "agent/audit.h"
 #include "agent/catalog.h"
+#include "agent/counters.h"
 #include "agent/link.h"
 #include "agent/member_tokens.h"
 #include "agent/probe.h"
@@ -19,6 +20,7 @@
 #include "agent/trust.h"
 #include "base/assert.h"
 #include "base/err.h"
+#include "certs/file_watch.h"
 
 #define LINKS_MAX 512
 #define DRAIN_LOOK_MS 50
@@ -35,6 +37,8 @@ struct agent {
     size_t old_count;
     int64_t old_until_ms; /* 0: the new certificate is not accepted yet */
     struct kr_timer change;
+    struct kr_file_watch files; /* certFile, keyFile, caFile: others renew them */
+    struct kr_timer files_timer;
     struct agent_renew renew;
     struct kr_proxy proxy;
     bool has_proxy;
@@ -67,6 +71,7 @@ static void close_all(struct agent *a)
     a->closing = true;
     agent_renew_stop(&a->renew);
     kr_timer_stop(a->c.sched, &a->change);
+    kr_timer_stop(a->c.sched, &a->files_timer);
     for (size_t i = 0; i < a->old_count; i++) {
         if (a->old[i] != NULL)
             agent_link_close(a->old[i]);
@@ -243,6 +248,37 @@ static void on_pair(void *owner)
     }
 }
 
+/* Whoever mounts a Secret of cert-manager renews it by swapping a link. What does not fit together
+ * is not used; a later look may find it whole. */
+static void on_files_look(struct kr_timer *t)
+{
+    struct agent *a = KR_CONTAINER_OF(t, struct agent, files_timer);
+    struct kr_note why = {""};
+
+    kr_timer_start(a->c.sched, &a->files_timer, KR_FILE_WATCH_MS);
+    if (!kr_file_watch_look(&a->files))
+        return;
+    if (agent_trust_reload(&a->c, &why) != 0) {
+        kr_metric_add(kr_metrics_get(a->c.metrics, AGENT_RENEWALS, "file-refused"), 1);
+        KR_LOG_AT(a->c.log, KR_LOG_ERROR, "files-refused", KR_S("reason", why.text),
+                  KR_S("effect", "what was loaded before stays in use"));
+        return;
+    }
+    kr_metric_add(kr_metrics_get(a->c.metrics, AGENT_RENEWALS, "file-taken"), 1);
+    KR_LOG_AT(a->c.log, KR_LOG_INFO, "files-taken", KR_S("cluster", a->c.self.name),
+              KR_S("serial", a->c.self.serial), KR_I("not-after-ms", a->c.self.not_after_wall_ms));
+    on_pair(a);
+}
+
+static void watch_files(struct agent *a)
+{
+    const struct agent_options *o = a->c.options;
+    const char *paths[] = {o->cert_file, o->key_file, o->ca_file};
+
+    kr_file_watch_init(&a->files, paths, sizeof paths / sizeof paths[0]);
+    kr_timer_start(a->c.sched, &a->files_timer, KR_FILE_WATCH_MS);
+}
+
 static void on_hub_state(void *owner, const struct kr_hub_state *s)
 {
     struct agent *a = owner;
@@ -277,6 +313,7 @@ static int start(struct agent *a, const struct agent_options *options, struct kr
     if (rc != 0)
         return rc;
     kr_timer_init(&a->change, on_change_look);
+    kr_timer_init(&a->files_timer, on_files_look);
     agent_renew_init(&a->renew, &a->c, on_pair, a);
     a->renew.proxy = a->has_proxy ? &a->proxy : NULL;
     a->c.on_hub_state = on_hub_state;
@@ -313,6 +350,7 @@ static void run(struct agent *a)
     if (a->c.hub_tls != NULL)
         start_links(a);
     agent_renew_start(&a->renew);
+    watch_files(a);
     kr_loop_run(a->c.loop);
     KR_LOG_AT(a->c.log, KR_LOG_INFO, "stopped", KR_S("cluster", a->c.self.name));
 }
@@ -327,6 +365,8 @@ static void stop(struct agent *a)
         kr_timer_stop(a->c.sched, &a->drain);
     if (a->c.sched != NULL)
         kr_timer_stop(a->c.sched, &a->change);
+    if (a->c.sched != NULL)
+        kr_timer_stop(a->c.sched, &a->files_timer);
     agent_renew_stop(&a->renew);
     for (size_t i = 0; i < a->link_count; i++)
         agent_link_close(a->links[i]);

@@ -105,6 +105,44 @@ int agent_trust_load(struct agent_core *c, struct kr_note *why)
     return rc;
 }
 
+static int check_name(const struct agent_core *c, struct kr_bytes chain_pem, struct kr_note *why)
+{
+    const char *domain = c->self.domain;
+    struct kr_identity_rules rules = {KR_ROLE_AGENT, domain[0] != '\0' ? domain : NULL};
+    struct kr_identity id;
+    int rc = kr_identity_judge_pem(&id, chain_pem, &rules, why);
+
+    if (rc == 0 && c->self.name[0] != '\0' &&
+        (strcmp(id.name, c->self.name) != 0 || strcmp(id.instance, c->self.instance) != 0))
+        rc = kr_note_set(why, KR_EDENIED, "the certificate is for %.80s/%.80s", id.name,
+                         id.instance);
+    kr_identity_deinit(&id);
+    return rc;
+}
+
+/* TLS would find out that the key does not fit; that the name is another one it would not. */
+static int check_files(const struct agent_core *c, struct kr_note *why)
+{
+    struct material m = {.generation = 0};
+    int rc = read_roots(c->options, &m, why);
+
+    if (rc == 0)
+        rc = read_pair(c->options, &m, why);
+    if (rc == 0)
+        rc = check_name(c, kr_buf_bytes(&m.cert), why);
+    if (rc == 0)
+        rc = kr_pem_check_chain(kr_buf_bytes(&m.cert), kr_buf_bytes(&m.roots), why);
+    material_end(&m);
+    return rc;
+}
+
+int agent_trust_reload(struct agent_core *c, struct kr_note *why)
+{
+    int rc = c->options->cert_file != NULL ? check_files(c, why) : 0;
+
+    return rc == 0 ? agent_trust_load(c, why) : rc;
+}
+
 struct kr_tls_context *agent_trust_enroll_context(struct agent_core *c, bool with_cert, int *rc,
                                                   struct kr_note *why)
 {
@@ -121,21 +159,6 @@ struct kr_tls_context *agent_trust_enroll_context(struct agent_core *c, bool wit
     }
     material_end(&m);
     return ctx;
-}
-
-static int check_name(const struct agent_core *c, struct kr_bytes chain_pem, struct kr_note *why)
-{
-    const char *domain = c->self.domain;
-    struct kr_identity_rules rules = {KR_ROLE_AGENT, domain[0] != '\0' ? domain : NULL};
-    struct kr_identity id;
-    int rc = kr_identity_judge_pem(&id, chain_pem, &rules, why);
-
-    if (rc == 0 && c->self.name[0] != '\0' &&
-        (strcmp(id.name, c->self.name) != 0 || strcmp(id.instance, c->self.instance) != 0))
-        rc = kr_note_set(why, KR_EDENIED, "the certificate is for %.80s/%.80s", id.name,
-                         id.instance);
-    kr_identity_deinit(&id);
-    return rc;
 }
 
 int agent_trust_check(const struct agent_core *c, struct kr_bytes key_pem,

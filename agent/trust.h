@@ -10,6 +10,9 @@
 /* Reads all anew: c->hub_tls and c->self. Without a pair in stateDir hub_tls is NULL: the agent has
  * to join first. */
 int agent_trust_load(struct agent_core *c, struct kr_note *why);
+/* The same for files that changed on their own: only if the new certificate carries our name, fits
+ * its key and leads to the roots. */
+int agent_trust_reload(struct agent_core *c, struct kr_note *why);
 /* For ALPN h2. The caller unrefs it. */
 struct kr_tls_context *agent_trust_enroll_context(struct agent_core *c, bool with_cert, int *rc,
                                                   struct kr_note *why);

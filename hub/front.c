@@ -14,6 +14,8 @@
 #include "hub/request.h"
 #include "net/tls_pipe.h"
 
+#define EXPIRED_MS 30000 /* from GOAWAY to the end, when a client's certificate has expired */
+
 struct hub_front {
     struct hub_worker *w;
     struct kr_listener *listener;
@@ -31,6 +33,7 @@ struct client {
     struct kr_list link;
     struct kr_conn *conn; /* NULL during the handshake */
     struct hub_handshake handshake;
+    struct kr_timer expiry; /* of its certificate, then of what it still runs */
     struct hub_peer peer;
 };
 
@@ -39,6 +42,7 @@ static void client_free(struct client *c)
     struct hub_front *f = c->f;
 
     kr_list_remove(&c->link);
+    kr_timer_stop(f->w->sched, &c->expiry);
     kr_identity_deinit(&c->peer.id);
     hub_caller_unref(c->peer.caller);
     free(c);
@@ -134,6 +138,29 @@ static int judge(void *owner, const struct kr_tls_info *info, struct kr_note *wh
     return kr_identity_judge(&c->peer.id, info->peer_der, &rules, why);
 }
 
+/* TLS never looks at the time again. GOAWAY first, so that clients come with a new certificate. */
+static void on_expiry(struct kr_timer *t)
+{
+    struct client *c = KR_CONTAINER_OF(t, struct client, expiry);
+
+    if (c->conn->draining) {
+        kr_conn_close(c->conn);
+        return;
+    }
+    KR_LOG_AT(c->f->w->log, KR_LOG_INFO, "client-expired", KR_S("peer", c->peer.address),
+              KR_S("user", c->peer.id.name));
+    kr_timer_start(c->f->w->sched, &c->expiry, EXPIRED_MS);
+    kr_conn_drain(c->conn);
+}
+
+static void watch_expiry(struct client *c)
+{
+    struct kr_sched *s = c->f->w->sched;
+
+    if (c->peer.known && c->peer.id.not_after_wall_ms != 0)
+        kr_timer_start(s, &c->expiry, c->peer.id.not_after_wall_ms - s->now_wall_ms);
+}
+
 static int on_handshake(void *owner, int rc, struct kr_pipe *pipe, const struct kr_tls_info *info,
                         const struct kr_note *why)
 {
@@ -156,6 +183,7 @@ static int on_handshake(void *owner, int rc, struct kr_pipe *pipe, const struct 
         client_free(c);
         return KR_ENOMEM;
     }
+    watch_expiry(c);
     if (f->draining)
         kr_conn_drain(c->conn);
     return 0;
@@ -183,6 +211,7 @@ static void on_accept(void *owner, int fd, const char *peer)
         return;
     }
     c->f = f;
+    kr_timer_init(&c->expiry, on_expiry);
     snprintf(c->peer.address, sizeof c->peer.address, "%s", peer);
     kr_list_append(&f->conns, &c->link);
     f->count++;
@@ -266,5 +295,16 @@ void hub_front_close(struct hub_front *f)
             kr_conn_close(c->conn);
         else if (c->handshake.pipe != NULL)
             kr_pipe_close(c->handshake.pipe, KR_PIPE_ABORT);
+    }
+}
+
+void hub_front_drop_revoked(struct hub_front *f, const struct kr_crl *crl)
+{
+    KR_LIST_FOREACH_SAFE(node, &f->conns)
+    {
+        struct client *c = KR_CONTAINER_OF(node, struct client, link);
+
+        if (c->conn != NULL && c->peer.known && kr_crl_lists(crl, c->peer.id.serial))
+            kr_conn_close(c->conn);
     }
 }

@@ -6,6 +6,7 @@
 #define HUB_FRONT_H
 
 #include "hub/caller.h"
+#include "certs/crl.h"
 #include "hub/worker.h"
 #include "net/socket.h"
 
@@ -28,6 +29,8 @@ size_t hub_front_connections(const struct hub_front *f);
 void hub_front_stop_accepting(struct hub_front *f);
 void hub_front_drain(struct hub_front *f);
 /* Cuts what is left. */
+/* Ends the connections of users whose certificates are on the lists. */
+void hub_front_drop_revoked(struct hub_front *f, const struct kr_crl *crl);
 void hub_front_close(struct hub_front *f);
 
 #endif

@@ -222,3 +222,14 @@ void hub_gate_close(struct hub_gate *g)
             kr_pipe_close(u->handshake.pipe, KR_PIPE_ABORT);
     }
 }
+
+void hub_gate_drop_revoked(struct hub_gate *g, const struct kr_crl *crl)
+{
+    KR_LIST_FOREACH_SAFE(node, &g->guests)
+    {
+        struct guest *u = KR_CONTAINER_OF(node, struct guest, link);
+
+        if (u->tunnel != NULL && kr_crl_lists(crl, hub_tunnel_identity(u->tunnel)->serial))
+            hub_tunnel_refuse(u->tunnel, "the agent's certificate was revoked");
+    }
+}

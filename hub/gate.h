@@ -5,6 +5,7 @@
 #ifndef HUB_GATE_H
 #define HUB_GATE_H
 
+#include "certs/crl.h"
 #include "hub/worker.h"
 
 struct hub_enroll;
@@ -17,6 +18,8 @@ void hub_gate_destroy(struct hub_gate *g);
 const char *hub_gate_address(const struct hub_gate *g);
 void hub_gate_drain(struct hub_gate *g); /* no new tunnels; agents are told */
 void hub_gate_close(struct hub_gate *g);
+/* Ends the tunnels of agents whose certificates are on the lists. */
+void hub_gate_drop_revoked(struct hub_gate *g, const struct kr_crl *crl);
 size_t hub_gate_tunnels(const struct hub_gate *g);
 
 #endif

@@ -20,6 +20,7 @@
 #include "hub/front.h"
 #include "hub/gate.h"
 #include "hub/request.h"
+#include "hub/revocation.h"
 
 enum drain_phase {
     SERVING,
@@ -35,6 +36,7 @@ struct hub {
     struct hub_bundle bundle;
     struct hub_issuer *issuer; /* NULL: agents cannot enroll here */
     struct hub_enroll *enroll;
+    struct hub_revocation revocation;
     struct hub_admin *admin;
     struct hub_admin_socket *socket; /* NULL: none is asked for */
     struct hub_fleet_parts *fleet;   /* NULL: no fleet view */
@@ -127,6 +129,14 @@ static void on_term(void *owner, int signum)
         enter(h, CUT);
 }
 
+static void on_revocations(void *owner, const struct kr_crl *crl)
+{
+    struct hub *h = owner;
+
+    hub_front_drop_revoked(h->front, crl);
+    hub_gate_drop_revoked(h->gate, crl);
+}
+
 static int start_enrollment(struct hub *h, struct kr_note *why)
 {
     int rc = hub_registry_create(&h->w, &h->w.registry, why);
@@ -169,6 +179,7 @@ static void on_hup(void *owner, int signum)
         KR_LOG_AT(h->w.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
                   KR_S("effect", "what was loaded before stays in use"));
     reload_enrollment(h);
+    hub_revocation_reload(&h->revocation);
     hub_authn_reload(h->w.authn);
     hub_fleet_parts_reload(h->fleet);
     hub_audit_reopen(&h->w);
@@ -240,6 +251,9 @@ static int start(struct hub *h, const struct hub_options *options, struct kr_log
         h->admin = hub_admin_create(&h->w, why);
     if (h->admin == NULL)
         return -1;
+    rc = hub_revocation_start(&h->revocation, &h->w, on_revocations, h, why);
+    if (rc != 0)
+        return rc;
     kr_loop_on_signal(h->w.loop, SIGTERM, on_term, h);
     kr_loop_on_signal(h->w.loop, SIGINT, on_term, h);
     kr_loop_on_signal(h->w.loop, SIGHUP, on_hup, h);
@@ -252,6 +266,7 @@ static void stop(struct hub *h)
     h->w.io = NULL;
     hub_front_destroy(h->front);
     hub_gate_destroy(h->gate);
+    hub_revocation_stop(&h->revocation);
     hub_enroll_destroy(h->enroll);
     hub_issuer_destroy(h->issuer);
     hub_bundle_deinit(&h->bundle);

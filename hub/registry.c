@@ -13,7 +13,7 @@
 
 #define TOMBSTONE_MS (INT64_C(90) * 24 * 3600 * 1000)
 #define RETIRE_MS 60000 /* tunnels of the key before the one in use */
-#define SWITCH_MS 10000 /* in which handshakes with the older key may still be under way */
+#define SWITCH_MS 3000  /* in which handshakes with the older key may still be under way */
 
 struct hub_registry {
     struct hub_worker *w;

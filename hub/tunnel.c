@@ -49,6 +49,11 @@ void hub_tunnel_close(struct hub_tunnel *t)
     kr_conn_close(t->conn);
 }
 
+const struct kr_identity *hub_tunnel_identity(const struct hub_tunnel *t)
+{
+    return &t->id;
+}
+
 static void fail(struct hub_tunnel *t, const char *why)
 {
     t->why = t->why != NULL ? t->why : why;
@@ -116,7 +121,7 @@ static void note_facts(struct hub_tunnel *t, const struct kr_agent_state *s)
 }
 
 /* Nothing new is begun over it; the agent is told, then what runs is cut. */
-static void refuse(struct hub_tunnel *t, const char *why)
+void hub_tunnel_refuse(struct hub_tunnel *t, const char *why)
 {
     if (t->refused)
         return;
@@ -146,7 +151,7 @@ static int attach(struct hub_tunnel *t, const struct kr_agent_state *s)
         KR_LOG_AT(t->w->log, KR_LOG_WARN, "tunnel-refused", KR_S("cluster", t->id.name),
                   KR_S("instance", t->id.instance), KR_S("peer", t->address),
                   KR_S("reason", why.text));
-        refuse(t, "refused by the registry");
+        hub_tunnel_refuse(t, "refused by the registry");
         return 0;
     }
     t->cluster = hub_clusters_add(&t->w->clusters, t->id.name);
@@ -178,7 +183,7 @@ static void look_at_state(struct hub_tunnel *t, const struct kr_agent_state *s)
     note_facts(t, s);
     t->seat.bundle_generation = s->bundle_generation;
     if (hub_registry_check_uid(t->w->registry, &t->id, s->cluster_uid, &why) != 0)
-        refuse(t, "another cluster has this name");
+        hub_tunnel_refuse(t, "refused by the registry");
     else if (t->seat.retire_ms != 0 && t->w->sched->now_ms >= t->seat.retire_ms)
         fail(t, "a newer key of this instance is in use");
     else if (t->id.not_after_wall_ms != 0 && t->w->sched->now_wall_ms >= t->id.not_after_wall_ms)
@@ -200,7 +205,7 @@ static void on_change(struct hub_seat *seat)
         KR_LOG_AT(t->w->log, KR_LOG_WARN, "tunnel-refused", KR_S("cluster", t->id.name),
                   KR_S("instance", t->id.instance), KR_S("peer", t->address),
                   KR_S("reason", why.text));
-        refuse(t, "refused by an operator");
+        hub_tunnel_refuse(t, "refused by the registry");
     } else if (t->attached && t->pending && !pending) {
         admit(t);
         send_state(t);

@@ -21,5 +21,8 @@ struct hub_tunnel *hub_tunnel_create(struct hub_worker *w, struct kr_pipe *pipe,
 /* Tells the agent that this hub goes, takes no new requests, and ends with the last one. */
 void hub_tunnel_drain(struct hub_tunnel *t);
 void hub_tunnel_close(struct hub_tunnel *t);
+const struct kr_identity *hub_tunnel_identity(const struct hub_tunnel *t);
+/* Tells the agent that it is refused, and cuts what runs. `why` is a constant. */
+void hub_tunnel_refuse(struct hub_tunnel *t, const char *why);
 
 #endif

@@ -274,12 +274,12 @@ class KubesimBackend(Backend):
 
     name = "kubesim"
 
-    def __init__(self, folder, binary, pods=40, nodes=3):
+    def __init__(self, folder, binary, pods=40, nodes=3, seed=1):
         os.makedirs(folder, exist_ok=True)
         self.folder = Path(folder)
         self.process = Process("kubesim", [
             binary, "--listen", "127.0.0.1:0", "--clusters", "1", "--pods", pods,
-            "--nodes", nodes, "--churn", "0", "--seed", "1", "--pki", folder], str(folder))
+            "--nodes", nodes, "--churn", "0", "--seed", seed, "--pki", folder], str(folder))
         line = self.process.wait_line(r"event=listening\b.*\bkubeconfig=(\S+)")
         self.process.wait_line(r"event=ready\b")
         self._read(Path(line.group(1).strip('"')))

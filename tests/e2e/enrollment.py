@@ -43,7 +43,8 @@ class Enrollment:
         """Of a small simulated cluster, made when it is first asked for."""
         if name not in self.backends:
             self.backends[name] = KubesimBackend(self.folder / f"sim-{name}",
-                                                 self.world.binaries["kubesim"], pods=5, nodes=1)
+                                                 self.world.binaries["kubesim"], pods=5, nodes=1,
+                                                 seed=len(self.backends) + 1)
             self.backends[name].kubeconfig(self.folder / f"{name}.kubeconfig")
         return str(self.folder / f"{name}.kubeconfig")
 

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens to certificates in their life: renewal, expiry, theft, crashes."""
+
+import datetime
+import os
+import random
+import shutil
+import threading
+import time
+
+import grpc
+import pytest
+
+import testpki
+from clock import wait_until
+from enrollment import Caller, certificate_of, new_key, pem_of, status_of
+from h2client import ConnectionLost, H2Client, StreamReset
+
+DENIED = grpc.StatusCode.PERMISSION_DENIED
+
+
+def wait_over(stream, timeout):
+    try:
+        stream.wait_end(timeout)
+    except (StreamReset, ConnectionLost):
+        pass
+
+
+def test_renew_changes_key_and_certificate_and_keeps_the_name(enrollment):
+    enrollment.start_hub()
+    key, caller = new_key(), Caller(enrollment)
+    first = caller.join(enrollment.token("edge-1"), key)
+    holder = Caller(enrollment, pem_of(key), first[1])
+    second_key = new_key()
+    second = holder.renew(second_key, generation=1)
+    assert holder.renew(second_key)[1] == second[1], "a lost answer can be asked for again"
+    assert second[4] == 2
+    assert certificate_of(second).serial_number != certificate_of(first).serial_number
+    assert status_of(holder.renew, key) == grpc.StatusCode.INVALID_ARGUMENT
+    assert status_of(holder.renew, new_key(), generation=7) == DENIED
+    assert enrollment.instance("edge-1")["generation"] == 1, "not used yet"
+    again = Caller(enrollment, pem_of(second_key), second[1])
+    third = again.renew(new_key())
+    assert third[4] == 3
+    assert enrollment.instance("edge-1")["generation"] == 2
+
+
+def test_T12_tunnel_ends_when_the_agents_certificate_does(enrollment):
+    enrollment.start_hub(registration="open")
+    world = enrollment.world
+    pair = testpki.issue(world.root(), world.folder, "brief",
+                         uris=["spiffe://example.test/cluster/edge-1/agent/a"],
+                         lasts=datetime.timedelta(seconds=6), usage=testpki.CLIENT)
+    world.hub = enrollment.hub
+    world.start_agent("edge-1", enrollment.kubeconfig(), pair=pair)
+    watch = world.client().start("GET", "/clusters/edge-1/api/v1/pods?watch=true")
+    watch.wait_headers()
+    enrollment.hub.wait_line(r"event=tunnel-down\b.*certificate has expired", timeout=10)
+    wait_over(watch, 10)
+
+
+def test_T12_client_connection_ends_when_the_users_certificate_does(enrollment):
+    enrollment.start_hub()
+    world = enrollment.world
+    enrollment.start_agent("edge-1", enrollment.token("edge-1"))
+    pair = testpki.issue(world.root(), world.folder, "brief-user", "bob",
+                         uris=["spiffe://example.test/user/bob"],
+                         lasts=datetime.timedelta(seconds=4), usage=testpki.CLIENT)
+    client = H2Client(enrollment.hub.api, testpki.client_context(world.ca, pair))
+    world.clients.append(client)
+    assert client.get("/clusters/edge-1/api/v1/namespaces").status == 200
+    enrollment.hub.wait_line(r"event=client-expired\b.*user=bob", timeout=10)
+
+    def gone():
+        try:
+            client.get("/clusters/edge-1/api/v1/namespaces", timeout=2)
+        except (ConnectionLost, StreamReset, OSError):
+            return True
+        return False
+    wait_until(gone, 10, "the connection takes nothing new")
+
+
+def test_T13_renewal_under_load_loses_no_request(enrollment):
+    """A small form of the test: minutes instead of half an hour, three agents."""
+    enrollment.start_hub(agentLifetime="12s")
+    names = ["edge-1", "edge-2", "edge-3"]
+    for name in names:
+        enrollment.start_agent(name, enrollment.token(name))
+    until = time.monotonic() + 25
+    bad, done = [], [0]
+
+    def load(name):
+        with H2Client(enrollment.hub.api, enrollment.world.context()) as client:
+            while time.monotonic() < until:
+                answer = client.get(f"/clusters/{name}/api/v1/namespaces")
+                if answer.status != 200:
+                    bad.append((name, answer.status, answer.body[:200]))
+                done[0] += 1
+    enrollment.world.user("admin")
+    loads = [threading.Thread(target=load, args=(n,)) for n in names]
+    for thread in loads:
+        thread.start()
+    for thread in loads:
+        thread.join()
+    assert not bad and done[0] > 300, (bad[:3], len(bad), done)
+    for name in names:
+        used = [int(line.split("generation=")[1].split()[0])
+                for line in enrollment.hub.grep(rf"event=key-in-use\b.*cluster={name}\b")]
+        assert len(used) >= 2, used
+        assert used == list(range(2, 2 + len(used))), "strictly one more each time"
+
+
+def test_T14_cloned_key_locks_the_instance(enrollment):
+    enrollment.start_hub(agentLifetime="30s")
+    agent = enrollment.start_agent("edge-1", enrollment.token("edge-1"))
+    agent.stop()
+    stolen = enrollment.folder / "stolen"
+    shutil.copytree(agent.state, stolen)
+    enrollment.restart_agent(agent)
+    enrollment.hub.wait_line(r"event=key-in-use\b.*generation=2\b", timeout=35)
+    # The thief comes when the switch is over; within it an old key is only refused.
+    wait_until(lambda: time.time() * 1000 > _switched(enrollment) + 3500, 30, "the switch is over")
+    enrollment.start_agent("edge-1", state=stolen, name="thief", wait=False)
+    enrollment.hub.wait_line(r"event=alarm\b.*kind=cloned-key\b.*locked", timeout=20)
+    assert enrollment.instance("edge-1")["state"] == "locked"
+    assert enrollment.world.metrics(enrollment.hub)[
+        'kuberelay_hub_alarms_total{kind="cloned-key"}'] >= 1
+    enrollment.hub.wait_line(r"event=tunnel-down\b.*registry", timeout=5)
+
+
+def _switched(enrollment):
+    lines = enrollment.hub.grep(r"event=key-in-use\b.*generation=")
+    stamp = lines[-1].split("time=")[1].split()[0]
+    return datetime.datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp() * 1000
+
+
+@pytest.mark.parametrize("rounds", [12])
+def test_T15_crash_at_any_moment_of_a_renewal_leaves_a_working_pair(enrollment, rounds):
+    enrollment.start_hub(agentLifetime="8s")
+    agent = enrollment.start_agent("edge-1", enrollment.token("edge-1"))
+    seed = int(os.environ.get("KR_SEED", "1"))
+    dice = random.Random(seed)
+    for _ in range(rounds):
+        mark = enrollment.hub.mark()
+        enrollment.hub.wait_line(r"event=renew\b", timeout=10, after=mark)
+        # The hub has answered or is about to: the next milliseconds write, rename and dial.
+        threading.Event().wait(dice.uniform(0, 0.02))
+        agent.kill()
+        agent = enrollment.restart_agent(agent)
+        text = (agent.state / "pair.pem").read_text()
+        assert text.count("PRIVATE KEY-----") == 2 and "BEGIN CERTIFICATE" in text
+    assert enrollment.instance("edge-1")["state"] == "active"
+
+
+def test_F041_agent_that_was_dark_too_long_joins_again_with_a_new_token(enrollment):
+    enrollment.start_hub(agentLifetime="6s")
+    folder = enrollment.folder / "token"
+    folder.write_text(enrollment.token("edge-1") + "\n")
+    agent = enrollment.start_agent("edge-1", joinTokenFile=str(folder))
+    agent.stop()
+    wait_until(lambda: enrollment.instance("edge-1")["notAfterMs"] < time.time() * 1000, 10,
+               "the certificate has expired")
+    again = enrollment.restart_agent(agent, wait=False)
+    again.wait_line(r"event=join-failed\b")  # the token is used
+    folder.write_text(enrollment.token("edge-1") + "\n")
+    again.signal(1)
+    again.wait_line(r"event=joined\b.*cluster=edge-1\b")
+    enrollment.world.wait_cluster("edge-1")
+
+
+def test_another_cluster_under_the_same_name_is_quarantined(enrollment):
+    enrollment.start_hub()
+    agent = enrollment.start_agent("edge-1", enrollment.token("edge-1"))
+    wait_until(lambda: enrollment.cluster("edge-1")["uid"], 10, "the uid is known")
+    agent.stop()
+    other = enrollment.kubeconfig("two")
+    config = open(agent.config_path, encoding="utf-8").read()
+    with open(agent.config_path, "w", encoding="utf-8") as file:
+        file.write(config.replace("one.kubeconfig", "two.kubeconfig"))
+    assert os.path.exists(other)
+    enrollment.restart_agent(agent, wait=False)
+    enrollment.hub.wait_line(r"event=alarm\b.*kind=other-cluster\b")
+    assert enrollment.cluster("edge-1")["state"] == "quarantined"
+    enrollment.hub.wait_line(r"event=tunnel-down\b.*registry")
