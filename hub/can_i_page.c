@@ -104,12 +104,10 @@ static void write_rules(struct hub_worker *w, const struct asked *a, struct kr_j
     kr_json_out_end(out);
 }
 
-static void write_reason(struct hub_worker *w, const struct asked *a, enum hub_verdict verdict,
-                         struct kr_json_out *out)
+static void write_reason(const struct asked *a, enum hub_verdict verdict, struct kr_json_out *out)
 {
     struct kr_buf text = {.max = 4096};
 
-    (void)w;
     if (verdict == HUB_ALLOWED) {
         kr_json_out_text(out, "reason", "");
     } else if (verdict == HUB_UNKNOWN_TO) {
@@ -132,7 +130,7 @@ static int answer(struct hub_worker *w, struct asked *a, struct kr_buf *body)
     kr_json_out_object(&out, NULL);
     kr_json_out_bool(&out, "allowed", verdict == HUB_ALLOWED);
     kr_json_out_text(&out, "rule", rule);
-    write_reason(w, a, verdict, &out);
+    write_reason(a, verdict, &out);
     write_rules(w, a, &out);
     kr_json_out_end(&out);
     return out.rc == 0 ? 200 : 500;

@@ -9,6 +9,7 @@
 #include "hub/fleet_list.h"
 #include "hub/fleet_paths.h"
 #include "hub/fleet_read.h"
+#include "hub/fleet_review.h"
 #include "hub/fleet_state.h"
 #include "hub/fleet_watch.h"
 
@@ -126,6 +127,8 @@ void hub_fleet_serve(struct hub_fleet *f, struct hub_request *r)
 
     if (r->upgrade.n != 0)
         hub_request_refuse(r, KR_CASE_NO_UPGRADE, r->upgrade);
+    else if (hub_fleet_review_begin(r))
+        return;
     else if (!r->info.read_only || (r->info.is_resource && !is_collection(r)))
         refuse_method(r);
     else if (about_content && is_young(f->w))

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "hub/access.h"
 #include "hub/audit.h"
+#include "hub/fleet_review.h"
 #include "hub/fleet_write.h"
 #include "kube/headers.h"
 #include "wire/request_header.h"
@@ -504,7 +505,12 @@ static void on_finished(struct kr_forward *fw, int client_rc)
 
 static void on_gathered(struct kr_forward *fw)
 {
-    hub_write_gathered(of_forward(fw));
+    struct hub_request *r = of_forward(fw);
+
+    if (r->review)
+        hub_fleet_review_gathered(r);
+    else
+        hub_write_gathered(r);
 }
 
 static const struct kr_forward_ops forward_ops = {

@@ -54,6 +54,7 @@ struct hub_request {
     struct hub_impersonation as;   /* whom the client acts as; as.user.n is 0: itself */
     struct kr_bytes upgrade;       /* the token that the client asks to upgrade to; empty: none */
     bool long_running;
+    bool review;             /* fleet_review.c waits for its body */
     struct hub_write *write; /* fleet_write.c's; NULL: an ordinary request */
 };
 

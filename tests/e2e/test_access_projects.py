@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Projects: who may do what on which cluster, decided by the hub."""
 
+import json
 import random
 import time
 from pathlib import Path
@@ -208,6 +209,32 @@ def test_without_projects_nobody_may_if_the_option_says_so(world):
     world.start_hub(fleetFile=file, authorization="projects")
     with world.client("admin") as client:
         assert client.get("/clusters/c1/api").status == 403
+
+
+def test_self_review_at_the_fleet_is_answered_by_the_hub(world):
+    fleet = Fleet(world)
+
+    def may_i(user, **attributes):
+        body = json.dumps({"kind": "SelfSubjectAccessReview",
+                           "apiVersion": "authorization.k8s.io/v1",
+                           "spec": {"resourceAttributes": attributes}}).encode()
+        with world.client(user) as client:
+            answer = client.request(
+                "POST", STAR + "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                [("content-type", "application/json")], body)
+        assert answer.status == 201, answer
+        assert answer.json()["spec"]["resourceAttributes"] == attributes
+        return answer.json()["status"]["allowed"]
+    assert may_i("admin", verb="list", resource="pods")
+    assert may_i("bob", verb="watch", resource="pods", namespace="default")
+    assert not may_i("bob", verb="list", resource="nodes")
+    assert not may_i("admin", verb="delete", resource="pods")
+    assert not may_i("stranger", verb="list", resource="pods")
+    with world.client("admin") as client:
+        answer = client.request(
+            "POST", STAR + "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", [], b"k8s\0x")
+        assert answer.status == 415
+    assert fleet.names
 
 
 # ---- the fleet view: a model of random rules ----

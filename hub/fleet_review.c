@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hub/fleet_review.h"
+
+#include "base/err.h"
+#include "base/json.h"
+#include "hub/access.h"
+#include "kube/json_scan.h"
+
+#define BODY_MAX (64u * 1024)
+
+bool hub_fleet_review_begin(struct hub_request *r)
+{
+    const struct kr_request_info *i = &r->info;
+
+    if (!i->is_resource || i->parts != 1 || !kr_bytes_is(i->group, "authorization.k8s.io") ||
+        !kr_bytes_is(i->resource, "selfsubjectaccessreviews") || !kr_bytes_is(i->verb, "create"))
+        return false;
+    r->review = true;
+    r->fw.up_max = BODY_MAX;
+    kr_timer_start(r->w->sched, &r->deadline, r->w->options->request_timeout_ms);
+    kr_forward_gather(&r->fw);
+    return true;
+}
+
+static struct kr_bytes text_of(const struct kr_json *object, const char *name)
+{
+    struct kr_bytes v = {NULL, 0};
+
+    kr_json_string(kr_json_get(object, name), &v);
+    return v;
+}
+
+/* "*" asks for everything, which the fleet view never gives. */
+static void fill_info(const struct kr_json *spec, struct kr_request_info *info)
+{
+    const struct kr_json *a = kr_json_get(spec, "resourceAttributes");
+
+    info->is_resource = a != NULL;
+    info->class = a != NULL ? KR_REQUEST_RESOURCE : KR_REQUEST_OTHER;
+    info->verb = text_of(a, "verb");
+    info->group = text_of(a, "group");
+    info->resource = text_of(a, "resource");
+    info->subresource = text_of(a, "subresource");
+    info->ns = text_of(a, "namespace");
+    info->name = text_of(a, "name");
+}
+
+static enum hub_verdict judge(struct hub_request *r, const struct kr_json *spec, char *rule)
+{
+    struct kr_request_info info = {.is_resource = false};
+    struct hub_question q = {
+        .who = {r->caller->user, r->caller->groups, r->caller->group_count, false},
+        .cluster = KR_LIT("*"),
+        .info = &info,
+    };
+
+    if (r->as.asked)
+        q.who = (struct hub_reader){r->as.user, r->as.groups, r->as.group_count, false};
+    fill_info(spec, &info);
+    return hub_access_ask(r->w, &q, rule);
+}
+
+static int write_answer(struct kr_bytes spec, bool allowed, const char *rule, struct kr_buf *out)
+{
+    struct kr_json_out w;
+
+    kr_json_out_init(&w, out);
+    kr_json_out_object(&w, NULL);
+    kr_json_out_text(&w, "kind", "SelfSubjectAccessReview");
+    kr_json_out_text(&w, "apiVersion", "authorization.k8s.io/v1");
+    kr_json_out_object(&w, "metadata");
+    kr_json_out_end(&w);
+    kr_json_out_raw(&w, "spec", spec);
+    kr_json_out_object(&w, "status");
+    kr_json_out_bool(&w, "allowed", allowed);
+    kr_json_out_text(&w, "reason",
+                     allowed ? rule : "the fleet view shows it by no reader and no project");
+    kr_json_out_end(&w);
+    kr_json_out_end(&w);
+    return w.rc;
+}
+
+static int review(struct hub_request *r, struct kr_bytes body, struct kr_buf *out)
+{
+    struct kr_bytes raw;
+    struct kr_json *doc;
+    const struct kr_json *spec;
+    char rule[HUB_RULE_MAX];
+    int rc = kr_json_parse(body, &doc, NULL);
+
+    if (rc != 0)
+        return rc;
+    spec = kr_json_get(doc, "spec");
+    if (!kr_json_is_object(spec) || !kr_scan_find(body, "spec", &raw))
+        rc = KR_EPROTO;
+    else
+        rc = write_answer(raw, judge(r, spec, rule) == HUB_ALLOWED, rule, out);
+    kr_json_destroy(doc);
+    return rc;
+}
+
+void hub_fleet_review_gathered(struct hub_request *r)
+{
+    struct kr_buf body = {.max = BODY_MAX};
+    struct kr_buf out = {.max = 2 * BODY_MAX};
+    int rc = kr_forward_take_body(&r->fw, &body);
+
+    if (rc == 0)
+        rc = review(r, kr_buf_bytes(&body), &out);
+    kr_buf_deinit(&body);
+    if (rc != 0) {
+        hub_request_refuse(r, KR_CASE_UNREADABLE_BODY, KR_LIT("a SelfSubjectAccessReview in JSON"));
+    } else {
+        r->code = 201;
+        hub_answer_text(kr_forward_release(&r->fw), 201, "application/json", kr_buf_bytes(&out));
+        hub_request_end(r);
+    }
+    kr_buf_deinit(&out);
+}
