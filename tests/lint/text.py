@@ -14,7 +14,8 @@ TEST_FUNCTION_MAX = 100  # tables of cases
 INCLUDES_MAX = 12
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 NEEDS_SPDX = {".c", ".h", ".py", ".sh", ".cmake", ".txt", ".yaml", ".yml", ".proto", ".go", ".mod", ".in",
-              ".md", ".conf", ".cfg"}
+              ".md", ".conf", ".cfg", ".tpl"}
+NEEDS_SPDX_BY_NAME = {"Containerfile", ".containerignore"}
 WITHOUT_SPDX = re.compile(r"LICENSE|.*/corpus/.*|tests/.*/data/.*")
 
 # They overrun, or take their size from a peer.
@@ -61,7 +62,7 @@ def check_spdx(root):
             continue
         lines = read_lines(root, path)[:2]
         script = bool(lines) and lines[0].startswith("#!")
-        if path.suffix not in NEEDS_SPDX and not script:
+        if path.suffix not in NEEDS_SPDX and path.name not in NEEDS_SPDX_BY_NAME and not script:
             continue
         if len(lines) <= script or SPDX not in lines[script]:
             yield f"{path}:1: the first line must be the SPDX line (scripts: the second)"
