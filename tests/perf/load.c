@@ -6,7 +6,7 @@
  * counted when the first byte of its body is here; "open N" is printed when all are, and the
  * program stays until standard input ends or a signal comes (idle watches). With --cancels RATE
  * bodies may be endless: so many random streams are reset each second, and new ones take their
- * place, until --seconds are over; RATE may be 0. */
+ * place, until --seconds are over; RATE may be 0. SIGINT: starts nothing more, then reports. */
 #include "h2_peer.h"
 
 #include <arpa/inet.h>
@@ -72,6 +72,14 @@ struct load {
     int first_bad_status;
 };
 
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
 static uint64_t now_ns(void)
 {
     struct timespec t;
@@ -90,7 +98,7 @@ static void die(const char *what)
 
 static bool may_start(const struct load *l)
 {
-    if (l->requests > 0 && l->started >= l->requests)
+    if (interrupted || (l->requests > 0 && l->started >= l->requests))
         return false;
     return l->hold || l->duration_ns == 0 || now_ns() < l->end_ns;
 }
@@ -506,6 +514,7 @@ int main(int argc, char **argv)
 
     parse(&l, argc, argv);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGINT, on_interrupt);
     l.ctx = peer_tls_context(false, &l.tls);
     l.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     l.clients = calloc(l.connections, sizeof(*l.clients));

@@ -63,6 +63,11 @@ FLEET_GOALS = [
     ("fleet.resume_restart_percent", 1),
 ]
 
+ENROLL_GOALS = [
+    ("enroll.vs_openssl", 0.6),
+    ("enroll.seconds_until_all", 30),
+]
+
 
 class Report:
     goals = GOALS
@@ -210,6 +215,10 @@ class FleetReport(Report):
             spread = f"   {number(min(rounds))} to {number(max(rounds))}" if rounds else ""
             print(f"  {name:36} {number(value):>10} {unit:12}{spread}")
         self.print_goals()
+
+
+class EnrollReport(FleetReport):
+    goals = ENROLL_GOALS
 
 
 def number(value):

@@ -126,6 +126,7 @@ def stop(process):
 
 TOOLS = {  # program -> its sources, for when the build folder does not have it
     "perf_load": ["perf/load.c", "perf/h2_peer.c"],
+    "perf_attach_load": ["perf/attach_load.c", "perf/h2_peer.c"],
     "perf_exec_load": ["perf/exec_load.c", "perf/h2_peer.c"],
     "perf_fleet_read": ["perf/fleet_read.c", "perf/h2_peer.c"],
     "perf_mem_server": ["perf/mem_server.c", "perf/h2_peer.c"],
