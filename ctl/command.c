@@ -149,6 +149,11 @@ const char *ctl_get(const struct ctl_call *call, const char *name)
     return call->slots[must_find(call, name) * call->room];
 }
 
+bool ctl_knows(const struct ctl_call *call, const char *name)
+{
+    return index_of(call->command, kr_bytes_str(name)) < call->command->n_options;
+}
+
 bool ctl_has(const struct ctl_call *call, const char *name)
 {
     return call->counts[must_find(call, name)] != 0;

@@ -64,6 +64,8 @@ void ctl_call_deinit(struct ctl_call *call);
 
 /* The value of an option, NULL if it was not given. The name must be in the table. */
 const char *ctl_get(const struct ctl_call *call, const char *name);
+/* Whether the command has that option at all. */
+bool ctl_knows(const struct ctl_call *call, const char *name);
 bool ctl_has(const struct ctl_call *call, const char *name);
 /* All values of an option. */
 const char *const *ctl_get_all(const struct ctl_call *call, const char *name, size_t *n);
@@ -83,6 +85,13 @@ extern const struct ctl_command ctl_can_i;
 extern const struct ctl_command ctl_clusters;
 extern const struct ctl_command ctl_clusters_forget;
 extern const struct ctl_command ctl_explain;
+extern const struct ctl_command ctl_ca_revoke;
+extern const struct ctl_command ctl_ca_crl;
+extern const struct ctl_command ctl_ca_rotate_start;
+extern const struct ctl_command ctl_ca_rotate_issue;
+extern const struct ctl_command ctl_ca_rotate_servers;
+extern const struct ctl_command ctl_ca_rotate_finish;
+extern const struct ctl_command ctl_ca_rotate_rollback;
 extern const struct ctl_command ctl_token_create;
 extern const struct ctl_command ctl_token_list;
 extern const struct ctl_command ctl_token_revoke;

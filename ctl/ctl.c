@@ -7,12 +7,31 @@
 #include "ctl/command.h"
 
 static const struct ctl_command *const commands[] = {
-    &ctl_ca_init,         &ctl_ca_issue_hub,   &ctl_ca_issue_agent,
-    &ctl_ca_issue_user,   &ctl_ca_show,        &ctl_kubeconfig,
-    &ctl_clusters_forget, &ctl_clusters, /* the longer words first */
-    &ctl_token_create,    &ctl_token_list,     &ctl_token_revoke,
-    &ctl_cluster_list,    &ctl_cluster_accept, &ctl_cluster_deny,
-    &ctl_can_i,           &ctl_explain,        &ctl_cluster_remove,  &ctl_cluster_unlock,
+    &ctl_ca_init,
+    &ctl_ca_issue_hub,
+    &ctl_ca_issue_agent,
+    &ctl_ca_issue_user,
+    &ctl_ca_show,
+    &ctl_kubeconfig,
+    &ctl_clusters_forget,
+    &ctl_clusters, /* the longer words first */
+    &ctl_token_create,
+    &ctl_token_list,
+    &ctl_token_revoke,
+    &ctl_cluster_list,
+    &ctl_cluster_accept,
+    &ctl_cluster_deny,
+    &ctl_can_i,
+    &ctl_explain,
+    &ctl_ca_revoke,
+    &ctl_ca_crl,
+    &ctl_ca_rotate_start,
+    &ctl_ca_rotate_issue,
+    &ctl_ca_rotate_servers,
+    &ctl_ca_rotate_finish,
+    &ctl_ca_rotate_rollback,
+    &ctl_cluster_remove,
+    &ctl_cluster_unlock,
 };
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])

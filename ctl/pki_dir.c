@@ -2,6 +2,7 @@
 #include "ctl/pki_dir.h"
 
 #include <limits.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "certs/store_file.h"
@@ -33,24 +34,28 @@ int ctl_write_pair(const struct ctl_call *call, const char *prefix, const struct
     return rc;
 }
 
-static int load_ca(const struct ctl_call *call, struct kr_ca **out, struct kr_note *why)
+int ctl_load_ca(const struct ctl_call *call, const char *name, struct kr_ca **out,
+                struct kr_note *why)
 {
     const char *dir = ctl_get(call, "dir");
     struct kr_buf cert = {0};
     struct kr_buf key = {0};
+    char glue[64];
     char path[PATH_MAX];
     int rc;
 
     *out = NULL;
-    rc = make_path(path, dir, "/", "ca.crt", why);
+    snprintf(glue, sizeof glue, "/%s", name);
+    rc = make_path(path, dir, glue, ".crt", why);
     if (rc == 0)
         rc = kr_file_read(&cert, path, PEM_FILE_MAX, why);
     if (rc == 0)
-        rc = make_path(path, dir, "/", "ca.key", why);
+        rc = make_path(path, dir, glue, ".key", why);
     if (rc == 0)
         rc = kr_file_read_private(&key, path, PEM_FILE_MAX, why);
     if (rc == 0) {
-        rc = kr_ca_load(out, kr_buf_bytes(&cert), kr_buf_bytes(&key), ctl_get(call, "trust-domain"),
+        rc = kr_ca_load(out, kr_buf_bytes(&cert), kr_buf_bytes(&key),
+                        ctl_knows(call, "trust-domain") ? ctl_get(call, "trust-domain") : NULL,
                         call->now_wall_ms, why);
         if (rc != 0)
             kr_note_wrap(why, rc, "%.100s", dir);
@@ -58,6 +63,29 @@ static int load_ca(const struct ctl_call *call, struct kr_ca **out, struct kr_no
     kr_buf_deinit(&cert);
     kr_buf_cleanse(&key);
     return rc;
+}
+
+bool ctl_has_ca(const struct ctl_call *call, const char *name)
+{
+    char path[PATH_MAX];
+
+    return snprintf(path, sizeof path, "%s/%s.key", ctl_get(call, "dir"), name) <
+               (int)sizeof path &&
+           access(path, F_OK) == 0;
+}
+
+/* While hubs change over to the next root (ctl/ca_rotate.c) it certifies them. */
+static const char *signs_for(const struct ctl_call *call, enum kr_role role)
+{
+    struct kr_buf text = {0};
+    char path[PATH_MAX];
+    bool serving = false;
+
+    if (make_path(path, ctl_get(call, "dir"), "/", "rotation", NULL) == 0 &&
+        kr_file_read(&text, path, 64, NULL) == 0)
+        serving = kr_bytes_is(kr_buf_bytes(&text), "serving\n");
+    kr_buf_deinit(&text);
+    return serving && role == KR_ROLE_HUB ? "next" : "ca";
 }
 
 static int read_lifetime(const struct ctl_call *call, int64_t *out_s, struct kr_note *why)
@@ -90,7 +118,7 @@ int ctl_issue(const struct ctl_call *call, struct kr_leaf *leaf, const char *ste
         rc = out != NULL ? make_path(prefix, out, "", "", why)
                          : make_path(prefix, ctl_get(call, "dir"), "/", stem, why);
     if (rc == 0)
-        rc = load_ca(call, &ca, why);
+        rc = ctl_load_ca(call, signs_for(call, leaf->role), &ca, why);
     if (rc == 0)
         rc = kr_ca_issue(ca, leaf, call->now_wall_ms, &pair, why);
     if (rc == 0)

@@ -21,6 +21,10 @@
 /* Writes PREFIX.crt and PREFIX.key and prints both paths, certificate first. */
 int ctl_write_pair(const struct ctl_call *call, const char *prefix, const struct kr_pem_pair *pair,
                    struct kr_note *why);
+/* Loads DIR/NAME.crt and DIR/NAME.key. */
+int ctl_load_ca(const struct ctl_call *call, const char *name, struct kr_ca **out,
+                struct kr_note *why);
+bool ctl_has_ca(const struct ctl_call *call, const char *name);
 /* Issues `leaf` (its lifetime comes from the options) to --out, or to DIR/STEM. */
 int ctl_issue(const struct ctl_call *call, struct kr_leaf *leaf, const char *stem,
               struct kr_note *why);

@@ -15,6 +15,7 @@
 #include "hub/audit.h"
 #include "hub/authn.h"
 #include "hub/enroll.h"
+#include "hub/file_news.h"
 #include "hub/fleet.h"
 #include "hub/fleet_parts.h"
 #include "hub/front.h"
@@ -34,9 +35,9 @@ struct hub {
     struct hub_front *front;
     struct hub_gate *gate;
     struct hub_bundle bundle;
-    struct hub_issuer *issuer; /* NULL: agents cannot enroll here */
     struct hub_enroll *enroll;
     struct hub_revocation revocation;
+    struct hub_file_news file_news;
     struct hub_admin *admin;
     struct hub_admin_socket *socket; /* NULL: none is asked for */
     struct hub_fleet_parts *fleet;   /* NULL: no fleet view */
@@ -144,14 +145,14 @@ static int start_enrollment(struct hub *h, struct kr_note *why)
     if (rc == 0)
         rc = hub_bundle_load(&h->bundle, h->w.registry, h->w.options, why);
     if (rc == 0)
-        rc = hub_issuer_create(&h->w, h->w.registry, &h->issuer, why);
+        rc = hub_issuer_create(&h->w, h->w.registry, &h->w.issuer, why);
     if (rc != 0)
         return rc;
     if (h->w.registry != NULL)
         h->w.bundle = &h->bundle;
-    if (h->issuer == NULL)
+    if (h->w.issuer == NULL)
         return 0;
-    h->enroll = hub_enroll_create(&h->w, h->issuer, &h->bundle);
+    h->enroll = hub_enroll_create(&h->w, h->w.issuer, &h->bundle);
     return h->enroll != NULL ? 0 : kr_note_set(why, KR_ENOMEM, "out of memory");
 }
 
@@ -160,25 +161,33 @@ static void reload_enrollment(struct hub *h)
     struct kr_note why = {""};
     int rc = hub_bundle_load(&h->bundle, h->w.registry, h->w.options, &why);
 
-    if (rc == 0 && h->issuer != NULL)
-        rc = hub_issuer_load(h->issuer, &why);
+    if (rc == 0 && h->w.issuer != NULL)
+        rc = hub_issuer_load(h->w.issuer, &why);
     if (rc != 0)
         KR_LOG_AT(h->w.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
                   KR_S("effect", "what was loaded before stays in use"));
 }
 
-static void on_hup(void *owner, int signum)
+/* SIGHUP, or the files have changed. */
+static void reload_certificates(void *owner)
 {
     struct hub *h = owner;
     struct kr_note why = {""};
 
-    (void)signum;
     if (hub_worker_load_tls(&h->w, &why) == 0)
         KR_LOG_AT(h->w.log, KR_LOG_INFO, "reloaded", KR_S("cert", h->w.options->cert_file));
     else
         KR_LOG_AT(h->w.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
                   KR_S("effect", "what was loaded before stays in use"));
     reload_enrollment(h);
+}
+
+static void on_hup(void *owner, int signum)
+{
+    struct hub *h = owner;
+
+    (void)signum;
+    reload_certificates(h);
     hub_revocation_reload(&h->revocation);
     hub_authn_reload(h->w.authn);
     hub_fleet_parts_reload(h->fleet);
@@ -254,6 +263,7 @@ static int start(struct hub *h, const struct hub_options *options, struct kr_log
     rc = hub_revocation_start(&h->revocation, &h->w, on_revocations, h, why);
     if (rc != 0)
         return rc;
+    hub_file_news_start(&h->file_news, h->w.sched, options, reload_certificates, h);
     kr_loop_on_signal(h->w.loop, SIGTERM, on_term, h);
     kr_loop_on_signal(h->w.loop, SIGINT, on_term, h);
     kr_loop_on_signal(h->w.loop, SIGHUP, on_hup, h);
@@ -266,9 +276,10 @@ static void stop(struct hub *h)
     h->w.io = NULL;
     hub_front_destroy(h->front);
     hub_gate_destroy(h->gate);
+    hub_file_news_stop(&h->file_news);
     hub_revocation_stop(&h->revocation);
     hub_enroll_destroy(h->enroll);
-    hub_issuer_destroy(h->issuer);
+    hub_issuer_destroy(h->w.issuer);
     hub_bundle_deinit(&h->bundle);
     hub_registry_destroy(h->w.registry);
     hub_admin_destroy(h->admin);

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "certs/ca.h"
+#include "certs/crl.h"
 #include "certs/csr.h"
 #include "certs/hmac.h"
 #include "certs/store_file.h"
@@ -74,6 +75,13 @@ void hub_issuer_destroy(struct hub_issuer *is)
         return;
     kr_ca_destroy(is->ca);
     free(is);
+}
+
+bool hub_issuer_signed(struct hub_issuer *is, struct kr_bytes chain_pem)
+{
+    char serial[41];
+
+    return chain_pem.n != 0 && kr_crl_serial_of(is->ca, chain_pem, serial, NULL) == 0;
 }
 
 static int sign(struct hub_issuer *is, const char *cluster, const char *instance,

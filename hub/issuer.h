@@ -28,6 +28,9 @@ void hub_issuer_destroy(struct hub_issuer *is);
 /* Reads the signer's files anew; on failure the old ones stay. */
 int hub_issuer_load(struct hub_issuer *is, struct kr_note *why);
 
+/* Whether the signer in use has signed that certificate. */
+bool hub_issuer_signed(struct hub_issuer *is, struct kr_bytes chain_pem);
+
 int hub_issuer_join(struct hub_issuer *is, const struct kr_join_request *q, struct hub_issued *out,
                     struct kr_note *why);
 /* `id`: the peer's certificate, judged at the handshake. */

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "certs/ca.h"
 #include "hub/forget.h"
+#include "hub/issuer.h"
 #include "hub/join_token.h"
 
 #define TTL_MAX_S 86400
@@ -178,6 +179,7 @@ static int create_token(struct hub_worker *w, const struct words *q, struct kr_b
 struct listing {
     struct hub_worker *w;
     struct kr_json_out o;
+    int64_t old_keys;
 };
 
 static const char *cluster_state(enum hub_cluster_state state)
@@ -196,8 +198,15 @@ static const char *instance_state(enum hub_instance_state state)
 
 static bool list_instance(void *owner, const struct hub_instance *i)
 {
-    struct kr_json_out *o = owner;
+    struct listing *l = owner;
+    struct kr_json_out *o = &l->o;
+    bool of_signer =
+        l->w->issuer != NULL && hub_issuer_signed(l->w->issuer, kr_buf_bytes(&i->chain));
 
+    /* A certificate that was renewed and not used yet does not help. */
+    if (i->state == HUB_INSTANCE_ACTIVE && i->not_after_wall_ms > l->w->sched->now_wall_ms &&
+        (!of_signer || i->has_next))
+        l->old_keys++;
     kr_json_out_object(o, NULL);
     kr_json_out_text(o, "name", i->name);
     kr_json_out_text(o, "state", instance_state(i->state));
@@ -205,6 +214,7 @@ static bool list_instance(void *owner, const struct hub_instance *i)
     put_hex(o, "key", i->spki, sizeof i->spki);
     kr_json_out_text(o, "serial", i->serial);
     kr_json_out_int(o, "notAfterMs", i->not_after_wall_ms);
+    kr_json_out_bool(o, "ofSigner", of_signer && !i->has_next);
     kr_json_out_end(o);
     return o->rc == 0;
 }
@@ -223,7 +233,7 @@ static bool list_cluster(void *owner, const struct hub_cluster_record *c)
     kr_json_out_bool(&l->o, "external", c->external);
     kr_json_out_int(&l->o, "sinceMs", c->since_wall_ms);
     kr_json_out_array(&l->o, "instances");
-    s->ops->instances_each(s, c->name, list_instance, &l->o, NULL);
+    s->ops->instances_each(s, c->name, list_instance, l, NULL);
     kr_json_out_end(&l->o);
     kr_json_out_end(&l->o);
     return l->o.rc == 0;
@@ -247,6 +257,7 @@ static int list_registry(struct hub_worker *w, struct kr_buf *body, const char *
     kr_json_out_array(&l.o, "clusters");
     rc = s->ops->clusters_each(s, list_cluster, &l, &why);
     kr_json_out_end(&l.o);
+    kr_json_out_int(&l.o, "keysOfOldRoots", l.old_keys);
     kr_json_out_end(&l.o);
     *type = "application/json";
     return rc == 0 && l.o.rc == 0 ? 200 : 500;

@@ -22,6 +22,7 @@ struct hub_cache;
 struct hub_catalogs;
 struct hub_fleet;
 struct hub_fleet_config;
+struct hub_issuer;
 struct hub_registry;
 struct hub_revision;
 struct hub_subscriptions;
@@ -41,6 +42,7 @@ struct hub_worker {
     struct hub_clusters clusters;
     struct hub_registry *registry;   /* NULL: no stateDir, so nobody is registered */
     const struct hub_bundle *bundle; /* set with it */
+    struct hub_issuer *issuer;       /* NULL: agents cannot enroll here */
     struct hub_authn *authn;         /* NULL: certificates only */
     struct hub_access *access;       /* NULL: long streams are not judged again */
     struct hub_audit *audit;         /* NULL: nothing is logged */

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The root of a PKI directory is replaced in phases; which one it is stands in DIR/rotation:
+ *   (none)   ca.crt is the root, bundle.crt holds it
+ *   started  next.crt is made; bundle.crt holds both: agents learn of it
+ *   issuing  signer.crt is the new root: agents get certificates of it as they renew
+ *   serving  hubs get certificates of it (`ca issue hub` works with it)
+ *   finish   ca.crt becomes old.crt, next.crt becomes ca.crt, bundle.crt holds the new one alone
+ * Up to `finish` a rollback leads back; the bundle keeps both roots then, since certificates of the
+ * new one are about.
+ * Hubs: caFile and bundleFile are bundle.crt, signerCertFile and signerKeyFile are signer.*;
+ * SIGHUP after each step. */
+#include "base/err.h"
+#include "certs/ca.h"
+#include "certs/store_file.h"
+#include "ctl/pki_dir.h"
+#include "ctl/registry.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <unistd.h>
+
+#define PEM_FILE_MAX 65536
+
+static int path_in(char out[PATH_MAX], const struct ctl_call *call, const char *name,
+                   struct kr_note *why)
+{
+    if (snprintf(out, PATH_MAX, "%s/%s", ctl_get(call, "dir"), name) >= PATH_MAX)
+        return kr_note_set(why, KR_EINVAL, "the path is too long");
+    return 0;
+}
+
+static int read_in(const struct ctl_call *call, const char *name, struct kr_buf *out,
+                   struct kr_note *why)
+{
+    char path[PATH_MAX];
+    int rc = path_in(path, call, name, why);
+
+    return rc == 0 ? kr_file_read(out, path, PEM_FILE_MAX, why) : rc;
+}
+
+static int write_in(const struct ctl_call *call, const char *name, struct kr_bytes content,
+                    struct kr_note *why)
+{
+    char path[PATH_MAX];
+    int rc = path_in(path, call, name, why);
+
+    return rc == 0 ? kr_file_replace(path, content, why) : rc;
+}
+
+static int copy_in(const struct ctl_call *call, const char *from, const char *to,
+                   struct kr_note *why)
+{
+    struct kr_buf text = {0};
+    int rc = read_in(call, from, &text, why);
+
+    if (rc == 0)
+        rc = write_in(call, to, kr_buf_bytes(&text), why);
+    kr_buf_cleanse(&text);
+    return rc;
+}
+
+static int copy_pair(const struct ctl_call *call, const char *from, const char *to,
+                     struct kr_note *why)
+{
+    char a[64];
+    char b[64];
+    int rc;
+
+    /* The key first: a certificate without its key would be refused, and kept out, anyway. */
+    snprintf(a, sizeof a, "%s.key", from);
+    snprintf(b, sizeof b, "%s.key", to);
+    rc = copy_in(call, a, b, why);
+    snprintf(a, sizeof a, "%s.crt", from);
+    snprintf(b, sizeof b, "%s.crt", to);
+    return rc == 0 ? copy_in(call, a, b, why) : rc;
+}
+
+static int write_bundle(const struct ctl_call *call, const char *first, const char *second,
+                        struct kr_note *why)
+{
+    struct kr_buf all = {.max = 2 * PEM_FILE_MAX};
+    struct kr_buf more = {0};
+    int rc = read_in(call, first, &more, why);
+
+    if (rc == 0)
+        rc = kr_buf_append(&all, kr_buf_bytes(&more));
+    if (rc == 0 && second != NULL)
+        rc = read_in(call, second, &more, why);
+    if (rc == 0 && second != NULL)
+        rc = kr_buf_append(&all, kr_buf_bytes(&more));
+    if (rc == 0)
+        rc = write_in(call, "bundle.crt", kr_buf_bytes(&all), why);
+    kr_buf_deinit(&all);
+    kr_buf_deinit(&more);
+    return rc;
+}
+
+/* KR_EDENIED unless the phase is one of those. */
+static int expect(const struct ctl_call *call, const char *a, const char *b, struct kr_note *why)
+{
+    struct kr_buf text = {0};
+    int rc = read_in(call, "rotation", &text, NULL);
+    struct kr_bytes phase = kr_buf_bytes(&text);
+
+    if (phase.n != 0 && phase.p[phase.n - 1] == '\n')
+        phase.n--;
+    if (rc != 0)
+        phase = KR_LIT("none");
+    rc = kr_bytes_is(phase, a) || (b != NULL && kr_bytes_is(phase, b))
+             ? 0
+             : kr_note_set(why, KR_EDENIED, "the rotation is at \"%.*s\", not at \"%s\"",
+                           (int)(phase.n < 20 ? phase.n : 20), (const char *)phase.p, a);
+    kr_buf_deinit(&text);
+    return rc;
+}
+
+static int enter(const struct ctl_call *call, const char *phase, const char *next,
+                 struct kr_note *why)
+{
+    char text[32];
+    int rc;
+
+    snprintf(text, sizeof text, "%s\n", phase);
+    rc = write_in(call, "rotation", kr_bytes_str(text), why);
+    if (rc == 0)
+        fprintf(call->out, "%s", text);
+    if (rc == 0)
+        fprintf(call->err, "note: %s\n", next);
+    return rc;
+}
+
+static const struct ctl_option dir_only[] = {
+    {"dir", CTL_REQUIRED, "DIR", "the directory with ca.crt and ca.key"},
+};
+
+static int start(const struct ctl_call *call, struct kr_note *why)
+{
+    struct kr_pem_pair pair = {0};
+    struct kr_ca *ca = NULL;
+    char prefix[PATH_MAX];
+    int rc = expect(call, "none", NULL, why);
+
+    if (rc == 0)
+        rc = ctl_load_ca(call, "ca", &ca, why);
+    if (rc == 0)
+        rc = kr_ca_create_root(&pair, kr_ca_trust_domain(ca), 10, call->now_wall_ms, why);
+    if (rc == 0)
+        rc = path_in(prefix, call, "next", why);
+    if (rc == 0)
+        rc = ctl_write_pair(call, prefix, &pair, why);
+    if (rc == 0)
+        rc = copy_pair(call, "ca", "signer", why);
+    if (rc == 0)
+        rc = write_bundle(call, "ca.crt", "next.crt", why);
+    if (rc == 0)
+        rc = enter(call, "started",
+                   "give bundle.crt to all hubs (caFile, bundleFile) and users, SIGHUP; when "
+                   "`cluster list` shows no tunnel behind: ca rotate issue",
+                   why);
+    kr_pem_pair_deinit(&pair);
+    kr_ca_destroy(ca);
+    return rc;
+}
+
+static int issue(const struct ctl_call *call, struct kr_note *why)
+{
+    int rc = expect(call, "started", NULL, why);
+
+    if (rc == 0)
+        rc = copy_pair(call, "next", "signer", why);
+    return rc == 0 ? enter(call, "issuing",
+                           "SIGHUP the hubs; agents get new certificates as they renew, then: "
+                           "ca rotate servers",
+                           why)
+                   : rc;
+}
+
+static int servers(const struct ctl_call *call, struct kr_note *why)
+{
+    int rc = expect(call, "issuing", NULL, why);
+
+    return rc == 0 ? enter(call, "serving",
+                           "give each hub a certificate of the new root (ca issue hub), SIGHUP, "
+                           "then: ca rotate finish",
+                           why)
+                   : rc;
+}
+
+static const struct ctl_option finish_options[] = {
+    {"dir", CTL_REQUIRED, "DIR", "the directory with ca.crt and ca.key"},
+    {"force", CTL_SWITCH, NULL, "also if agents would be cut off"},
+    CTL_SOCKET_OPTION,
+};
+
+/* Whoever still needs the old root would be cut off. */
+static int check_agents(const struct ctl_call *call, struct kr_note *why)
+{
+    struct kr_buf body = {.max = 64u << 20};
+    struct kr_buf next = {0};
+    uint64_t behind = 0;
+    uint64_t old = 0;
+    int rc = read_in(call, "next.crt", &next, why);
+
+    if (rc == 0)
+        rc = ctl_registry_call(call, "GET", "/registry", &body, why);
+    if (rc == 0) {
+        behind = ctl_registry_number(kr_buf_bytes(&body), "tunnelsBehind");
+        old = ctl_registry_number(kr_buf_bytes(&body), "keysOfOldRoots");
+    }
+    if (rc == 0 && behind + old != 0)
+        rc = kr_note_set(why, KR_EDENIED,
+                         "%" PRIu64 " tunnels have not taken the bundle, %" PRIu64
+                         " agents have certificates that were not issued by the signer in use",
+                         behind, old);
+    kr_buf_deinit(&next);
+    kr_buf_deinit(&body);
+    return rc;
+}
+
+static int finish(const struct ctl_call *call, struct kr_note *why)
+{
+    int rc = expect(call, "serving", NULL, why);
+    char path[PATH_MAX];
+
+    if (rc == 0 && !ctl_has(call, "force"))
+        rc = check_agents(call, why);
+    if (rc == 0)
+        rc = copy_pair(call, "ca", "old", why);
+    if (rc == 0)
+        rc = copy_pair(call, "next", "ca", why);
+    if (rc == 0)
+        rc = write_bundle(call, "ca.crt", NULL, why);
+    if (rc == 0)
+        rc = path_in(path, call, "next.key", why);
+    if (rc == 0)
+        (void)unlink(path);
+    if (rc == 0)
+        rc = path_in(path, call, "next.crt", why);
+    if (rc == 0)
+        (void)unlink(path);
+    return rc == 0 ? enter(call, "none", "SIGHUP the hubs; old.key can be destroyed", why) : rc;
+}
+
+/* The new root stays in the bundle: certificates of it may be about. */
+static int rollback(const struct ctl_call *call, struct kr_note *why)
+{
+    int rc = expect(call, "issuing", "serving", why);
+
+    if (rc == 0)
+        rc = copy_pair(call, "ca", "signer", why);
+    return rc == 0 ? enter(call, "started",
+                           "SIGHUP the hubs, and give them certificates of the old root again if "
+                           "they have others; agents go back as they renew",
+                           why)
+                   : rc;
+}
+
+#define PHASE(name_, words_, summary_, options_)                                                   \
+    const struct ctl_command ctl_ca_rotate_##name_ = {                                             \
+        .words = words_,                                                                           \
+        .summary = summary_,                                                                       \
+        .options = options_,                                                                       \
+        .n_options = sizeof options_ / sizeof options_[0],                                         \
+        .run = name_,                                                                              \
+    }
+
+PHASE(start, "ca rotate start", "make the next root, and trust both", dir_only);
+PHASE(issue, "ca rotate issue", "certify agents by the next root", dir_only);
+PHASE(servers, "ca rotate servers", "certify hubs by the next root", dir_only);
+PHASE(finish, "ca rotate finish", "trust the next root alone", finish_options);
+PHASE(rollback, "ca rotate rollback", "certify by the root before again", dir_only);
