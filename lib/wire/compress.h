@@ -4,8 +4,8 @@
  * Dictionaries have numbers; number 0 is "not compressed". A peer's bytes are never trusted: a
  * frame that does not unpack to exactly the size that was told is KR_EPROTO.
  * A frame is zstd's (RFC 8878) without the magic number, with its size and its dictionary's number.
- * Memory: a packer takes 56 KiB, 182 KiB once it has packed a large object; an unpacker 94 KiB; the
- *         tables of all of one program (kr_dictionaries) 111 KiB for packing, 27 KiB for unpacking.
+ * Memory: a packer takes 49 KiB, 117 KiB once it has packed a large object; an unpacker 94 KiB; the
+ *         tables of all of one program (kr_dictionaries) 47 KiB for packing, 27 KiB for unpacking.
  * Limits: KR_PLAIN_MAX. Errors: KR_EPROTO, KR_ETOOBIG, KR_ENOENT (unknown dictionary), KR_ENOMEM.
  * Threads: kr_dictionaries may be shared once made; a packer and an unpacker have one owner. */
 #ifndef KR_WIRE_COMPRESS_H
