@@ -74,8 +74,8 @@ static int check_told(const struct kr_upsert *u, struct kr_note *why)
         return kr_note_set(why, KR_EPROTO, "no possible name");
     if (u->ns.n != 0 && !kr_is_dns_label(u->ns))
         return kr_note_set(why, KR_EPROTO, "no possible namespace");
-    if (!is_plain(u->uid, HUB_TOLD_MAX, "\"\\") || !is_plain(u->version, HUB_TOLD_MAX, "\"\\"))
-        return kr_note_set(why, KR_EPROTO, "no possible uid or version");
+    if (!is_plain(u->version, HUB_TOLD_MAX, "\"\\"))
+        return kr_note_set(why, KR_EPROTO, "no possible version");
     if (u->size > KR_PLAIN_MAX)
         return kr_note_set(why, KR_ETOOBIG, "longer than %u bytes", KR_PLAIN_MAX);
     if (u->dictionary > UINT8_MAX)
@@ -164,8 +164,10 @@ static int check_object(struct kr_bytes object, const struct kr_upsert *u,
         return kr_note_set(why, KR_EPROTO, "its name is not the one that was told");
     if (!kr_bytes_eq(f->ns, u->ns))
         return kr_note_set(why, KR_EPROTO, "its namespace is not the one that was told");
-    if (!kr_bytes_eq(f->uid, u->uid))
+    if (u->uid.n != 0 && !kr_bytes_eq(f->uid, u->uid))
         return kr_note_set(why, KR_EPROTO, "its uid is not the one that was told");
+    if (!is_plain(f->uid, HUB_TOLD_MAX, "\"\\"))
+        return kr_note_set(why, KR_EPROTO, "no possible uid");
     return check_maps(object, f, why);
 }
 
@@ -219,7 +221,6 @@ int hub_upsert_check(struct hub_upsert_check *k, const struct kr_upsert *u,
     *out = (struct hub_incoming){
         .ns = u->ns,
         .name = u->name,
-        .uid = u->uid,
         .version = u->version,
         .hash = u->hash,
         .dictionary = u->dictionary,
@@ -237,5 +238,7 @@ int hub_upsert_check(struct hub_upsert_check *k, const struct kr_upsert *u,
         rc = check_object(object, u, &f, why);
     if (rc == 0 && (kr_has_injected(f.labels) || kr_has_injected(f.annotations)))
         rc = cut(k, u, &f, out, why);
+    if (rc == 0)
+        out->uid = f.uid;
     return rc != 0 ? rc : read_labels(k, &f, out, why);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* upsert_check: what must be true of an object before it may lie on a shelf, whoever sent it: it
  * unpacks to the size that was told; it is `cells \n object`, both JSON, the object without what
- * the hub puts back (apiVersion, kind, resourceVersion); its name, namespace and uid are those that
- * were told, and no reader can find others in it; what the hub adds (its label and annotations) is
- * not in it: such a key is cut out, and the object packed anew.
+ * the hub puts back (apiVersion, kind, resourceVersion); its name and namespace (its uid too, if
+ * one was told) are those that were told, and no reader can find others in it; what the hub adds
+ * (its label and annotations) is not in it: such a key is cut out, and the object packed anew.
  * The hash is the agent's word: it tells the agent itself what the hub holds.
  * Memory: contexts and buffers for one object at a time (up to 3 * KR_PLAIN_MAX), shared by all
  *         subscriptions of a worker. Errors: KR_EPROTO, KR_ETOOBIG, KR_ENOENT (a dictionary that

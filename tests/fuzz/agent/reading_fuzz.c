@@ -49,7 +49,7 @@ static int on_element(void *user, const struct agent_seen *seen)
     }
     mix(s, item.hash);
     KR_ASSERT(agent_pack_upsert(s->pack, &item, true, &change) == 0);
-    KR_ASSERT(change.size == item.plain.n && change.name.n != 0 && change.uid.n != 0);
+    KR_ASSERT(change.size == item.plain.n && change.name.n != 0 && item.seen.uid.n != 0);
     mix(s, change.packed.n);
     return 0;
 }

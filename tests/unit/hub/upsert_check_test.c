@@ -157,6 +157,30 @@ static void test_check_when_object_is_hostile_then_refused(void **state)
     assert_int_equal(check_text(w, "\n{" META "}}"), 0); /* no trace of them is left */
 }
 
+/* Agents leave it to the object, since it is long and cannot be packed. */
+static void test_check_when_no_uid_is_told_then_the_objects(void **state)
+{
+    static const char *const odd[] = {
+        "\n{\"metadata\":{\"name\":\"web\",\"namespace\":\"shop\",\"uid\":\"a b\"}}",
+        "\n{\"metadata\":{\"name\":\"web\",\"namespace\":\"shop\",\"uid\":7}}",
+        "\n{" META ",\"uid\":\"x\"}}"};
+    struct world *w = *state;
+    struct kr_upsert u = told(w, KR_LIT("\n{" META "}}"));
+
+    u.uid = kr_bytes_of(NULL, 0);
+    assert_int_equal(check(w, &u), 0);
+    assert_true(kr_bytes_is(w->in.uid, UID));
+    u = told(w, KR_LIT("\n{" META ",\"labels\":{\"kuberelay.io/cluster\":\"x\"}}}"));
+    u.uid = kr_bytes_of(NULL, 0);
+    assert_int_equal(check(w, &u), 0); /* cut, and packed anew */
+    assert_true(kr_bytes_is(w->in.uid, UID));
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        u = told(w, kr_bytes_str(odd[i]));
+        u.uid = kr_bytes_of(NULL, 0);
+        assert_int_equal(check(w, &u), KR_EPROTO);
+    }
+}
+
 static void test_check_when_injected_keys_are_in_it_then_cut_out(void **state)
 {
     static const struct {
@@ -296,6 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_check_when_all_is_right_then_as_it_came),
         cmocka_unit_test(test_check_when_object_is_hostile_then_refused),
+        cmocka_unit_test(test_check_when_no_uid_is_told_then_the_objects),
         cmocka_unit_test(test_check_when_injected_keys_are_in_it_then_cut_out),
         cmocka_unit_test(test_check_when_what_is_told_is_impossible_then_refused),
         cmocka_unit_test(test_check_when_it_does_not_unpack_then_refused),
