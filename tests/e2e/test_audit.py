@@ -201,6 +201,38 @@ def test_t37_three_logs_are_joined_by_one_id(world):
         audited.fake.close()
 
 
+@pytest.mark.real
+def test_t37_the_log_of_a_real_api_server_has_the_same_requests(world, backend):
+    """Its audit log, ours at both ends: the same ids, verbs, objects and codes."""
+    logs = [str(world.folder / "hub-audit.log"), str(world.folder / "agent-audit.log")]
+    world.start_hub(auditLog=logs[0])
+    site = Site(world, backend, "r1", world.folder / "r1", auditLog=logs[1])
+    name = site.unique("t37")
+    base = "/api/v1/namespaces/default/configmaps"
+    for i in range(30):
+        site.ask("POST", base, [JSON], json.dumps(configmap(f"{name}-{i}")).encode())
+        site.ask("GET", f"{base}/{name}-{i}?x={name}")
+        site.ask("GET", f"{base}/{name}-none-{i}?x={name}")
+        site.ask("DELETE", f"{base}/{name}-{i}")
+        site.ask("GET", f"/apis/apps/v1/deployments?limit=1&x={name}")
+    wait_until(lambda: world.metrics().get('kuberelay_hub_exchanges{class="all"}') == 0, 10, "idle")
+    hub, agent = (auditlog.by_id(auditlog.events(path)) for path in logs)
+    asked = [i for i, e in hub.items() if name in json.dumps(e) or e["verb"] == "create"]
+    assert len(asked) == 150
+    for audit_id in asked:
+        entries = wait_until(lambda: backend.audit_entries(audit_id), 10, "the server's line")
+        theirs = [e for e in entries if e["stage"] == "ResponseComplete"]
+        assert len(theirs) == 1, entries
+        for ours in (hub[audit_id], agent[audit_id]):
+            assert ours["verb"] == theirs[0]["verb"], (ours, theirs)
+            assert ours["responseStatus"]["code"] == theirs[0]["responseStatus"]["code"]
+            assert auditlog.note(ours, "outcome") == "completed", ours
+            for member in ("resource", "namespace", "apiGroup", "apiVersion"):
+                assert ours["objectRef"].get(member) == theirs[0]["objectRef"].get(member), member
+        assert theirs[0]["impersonatedUser"]["username"] == "kuberelay:admin"
+        assert agent[audit_id]["user"]["username"] == "admin"
+
+
 def test_t37_a_client_that_leaves_is_an_unknown_outcome(audited):
     audited.site.api.script(lambda x: x.method == "POST", lambda x: x.hold())
     stream = audited.site.start("POST", "/api/v1/namespaces/default/pods", [JSON])
