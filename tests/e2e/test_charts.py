@@ -310,6 +310,13 @@ def rules_of(objects, kind="ClusterRole"):
     return [r for o in of_kind(objects, kind) for r in o["rules"]]
 
 
+def singles(rules):
+    """Every single right: (verb, group, resource, name or "*")."""
+    return {(v, g, r, n) for rule in rules if "resources" in rule for v in rule["verbs"]
+            for g in rule["apiGroups"] for r in rule["resources"]
+            for n in rule.get("resourceNames") or ["*"]}
+
+
 def verbs_of(rules):
     return {v for r in rules for v in r["verbs"]}
 
@@ -327,6 +334,12 @@ def test_charts_rights_follow_the_policy(helm):
     assert [(r["apiGroups"], r["resources"], r["verbs"]) for r in role["rules"]] == [
         ([""], ["pods"], ["get"]), ([""], ["pods/log"], ["get"]), (["apps"], ["deployments/scale"], ["get"])]
     assert {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]} in rules_of(fixed)
-    system = of_kind(helm.template(AGENT, values_of(AGENT, "all")), "Role")
+    every = helm.template(AGENT, merged(values_of(AGENT, "all"), {"rbac": {
+        "memberTokens": True, "impersonate": {"users": ["edge:alice"], "groups": ["edge:dev"]}}}))
+    assert singles(rules_of(every)) >= {
+        ("create", "authentication.k8s.io", "tokenreviews", "*"), ("impersonate", "", "users", "edge:alice"),
+        ("impersonate", "", "groups", "edge:dev"), ("impersonate", "", "groups", "edge-ops")}
+    assert ("impersonate", "", "groups", "*") not in singles(rules_of(every))
+    system = of_kind(every, "Role")
     assert {r["metadata"]["namespace"]: r["rules"][0].get("resourceNames") for r in system} == {
         "ci": ["deployer"], "ops": None}

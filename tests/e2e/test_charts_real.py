@@ -15,7 +15,7 @@ from clock import wait_until
 from fleet import STAR
 from h2client import H2Client
 from helm import AGENT, HUB, Helm, Pod, Refused, of_kind
-from test_charts import pair_of
+from test_charts import pair_of, singles
 from world import Agent, Hub, World
 
 pytestmark = pytest.mark.real
@@ -29,7 +29,9 @@ PROJECTS = [
      "rules": [{"resources": ["*", "secrets"], "verbs": ["*"]},
                {"nonResourcePaths": ["/*"], "verbs": ["get"]}]},
     {"name": "dev", "members": {"groups": ["dev"]}, "clusters": ["*"],
-     "rules": [{"resources": ["pods", "configmaps", "secrets"], "verbs": READ}]}]
+     "rules": [{"resources": ["pods", "configmaps", "secrets"], "verbs": READ}]},
+    {"name": "robots", "members": {"memberTokens": True}, "clusters": ["*"],
+     "rules": [{"resources": ["configmaps"], "verbs": READ}]}]
 
 
 def call(client, method, path, obj=None, token=None):
@@ -77,6 +79,7 @@ class Installed:
         objects = self.helm.install(HUB, {
             "ca": {"pem": ca}, "tls": {"existingSecret": "hub-pair"}, "replica": "hub-1",
             "enrollment": {"signerSecret": "signer"}, "projects": PROJECTS,
+            "authentication": {"memberTokens": True},
             "fleet": {"readers": [{"groups": ["dev"], "clusters": ["*"], "resources": ["*"]}]}}, "main")
         pod = Pod(objects, self.folder / "hub", self.secrets)
         self.socket = pod.folder / "run" / "admin.sock"
@@ -145,12 +148,6 @@ class Installed:
             (v, p) for r in status["nonResourceRules"] for v in r["verbs"] for p in r["nonResourceURLs"]}
 
 
-def singles(rules):
-    return {(v, g, r, n) for rule in rules if "resources" in rule for v in rule["verbs"]
-            for g in rule["apiGroups"] for r in rule["resources"]
-            for n in rule.get("resourceNames") or ["*"]}
-
-
 @pytest.fixture(scope="module")
 def installed(backend, binaries, workdir):
     if not backend.is_real:
@@ -164,7 +161,7 @@ def installed(backend, binaries, workdir):
 
 @pytest.fixture(scope="module")
 def edge(installed):
-    return installed.agent("edge-1", "edge")
+    return installed.agent("edge-1", "edge", rbac={"memberTokens": True})
 
 
 def test_charts_an_installed_agent_joins_and_relays_what_its_policy_allows(installed, edge):
@@ -178,6 +175,20 @@ def test_charts_an_installed_agent_joins_and_relays_what_its_policy_allows(insta
             ("GET", f"/api/v1/namespaces/{SPACE}/pods", None)):
         answer = installed.ask("edge-1", path, "admin", (), method, obj)
         assert answer.status == 403 and "policy" in answer.body.decode(), (path, answer, answer.body)
+
+
+def test_charts_tokens_of_the_clusters_own_accounts_are_judged_with_the_charts_rights(installed, edge):
+    installed.make(f"/api/v1/namespaces/{SPACE}/serviceaccounts", {"metadata": {"name": "robot"}})
+    subject = {"kind": "ServiceAccount", "name": "robot", "namespace": SPACE}
+    installed.make(f"{RBAC}/namespaces/shop/rolebindings", {
+        **binding("robot", "charts-dev", "User", "x"), "subjects": [subject]})
+    with installed.world.client(None) as client:
+        def get(namespace, token):
+            path = f"/clusters/edge-1/api/v1/namespaces/{namespace}/configmaps"
+            return call(client, "GET", path, None, token).status
+        robot = installed.account("robot")
+        assert get("shop", robot) == 200 and get("rest", robot) == 403
+        assert get("shop", robot[:-8] + "AAAAAAAA") == 401
 
 
 def test_charts_kubectl_works_through_what_was_installed(installed, edge):
