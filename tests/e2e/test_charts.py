@@ -6,13 +6,15 @@ import copy
 import datetime
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
-from helm import AGENT, HUB, Helm, Pod, Refused, of_kind
+from backends import REPO
+from helm import AGENT, HUB, KUBE_VERSION, Helm, Pod, Refused, of_kind
 from procs import Process, run
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -115,7 +117,7 @@ def outside(session_world):
 def test_charts_lint_and_the_programs_start_with_what_they_render(helm, binaries, outside, tmp_path,
                                                                   chart, case):
     values = merged(values_of(chart, case), {"ca": {"pem": "", "existingConfigMap": "roots"}})
-    out = helm.run("lint", chart, "--strict", "--kube-version", "1.33.0", values=values)
+    out = helm.run("lint", chart, "--strict", "--kube-version", KUBE_VERSION, values=values)
     assert "0 chart(s) failed" in out and "[WARNING]" not in out, out
     pod = Pod(helm.template(chart, values), tmp_path / "pod", outside)
     code, out, err = run(pod.argv(binaries, "--check-config"), 30)
@@ -163,6 +165,27 @@ def test_charts_a_proxy_with_odd_characters_is_passed_as_it_is(helm, outside, tm
     pod = Pod(helm.template(AGENT, values_of(AGENT, "all")), tmp_path / "pod", outside)
     assert pod.env()["HTTPS_PROXY"] == AGENTS["all"]["proxy"]
     assert pod.config["maxRequests"] == 100000
+
+
+def commands_of(document):
+    """Every `helm install` of a document, with its lines joined and comments gone."""
+    text = (REPO / document).read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = (re.sub(r"\s#\s.*", "", line).strip() for line in text.splitlines())
+    return [shlex.split(line)[2:] for line in lines if line.startswith("helm install ")]
+
+
+@pytest.mark.parametrize("document,count", [
+    ("docs/operations.md", 2), ("charts/kuberelay-agent/README.md", 1),
+    ("charts/kuberelay-hub/README.md", 1)])
+def test_charts_commands_of_the_documents_render(helm, tmp_path, document, count):
+    found = commands_of(document)
+    assert len(found) == count
+    (tmp_path / "ca.crt").write_text("PEM", encoding="ascii")
+    for args in found:
+        args = [a.replace("=ca.crt", f"={tmp_path}/ca.crt") for a in args if a != "--create-namespace"]
+        args[1] = str(REPO / args[1])
+        out = helm.run("template", *args, "--kube-version", KUBE_VERSION)
+        assert "image: \"registry.example/kuberelay:" in out
 
 
 # -- names
