@@ -71,13 +71,11 @@ start_clusters() { # the API servers that the hub does not know
 }
 
 make_pki() {
-    local ca=(--dir "$dir/pki") cluster
+    local ca=(--dir "$dir/pki")
     {
         "$bin/kuberelayctl" ca init "${ca[@]}"
+        "$bin/kuberelayctl" ca init "${ca[@]}" --agent-ca
         "$bin/kuberelayctl" ca issue hub "${ca[@]}" --name hub-1 --dns localhost --ip 127.0.0.1
-        for cluster in "${clusters[@]}"; do
-            "$bin/kuberelayctl" ca issue agent "${ca[@]}" --cluster "$cluster"
-        done
         "$bin/kuberelayctl" ca issue user "${ca[@]}" --name demo
     } >"$dir/pki.log" 2>&1 || give_up "making certificates failed" pki
 }
@@ -94,6 +92,9 @@ drainDelay: 0s
 drainTimeout: 1s
 startGrace: 2s
 fleetFile: $dir/fleet.yaml
+registration: required
+signerCertFile: $dir/pki/agent-ca.crt
+signerKeyFile: $dir/pki/agent-ca.key
 stateDir: $dir/state
 adminSocket: $dir/admin.sock
 YAML
@@ -119,7 +120,9 @@ YAML
 }
 
 start_agent() {
-    local cluster=$1 context_line= policy_line=
+    local cluster=$1 token context_line='' policy_line=''
+    token=$("$bin/kuberelayctl" token create --cluster "$cluster" --auto-accept \
+        --socket "$dir/admin.sock" 2>"$dir/token.log") || give_up "no token for $cluster" token
     if [[ -n $user_context ]]; then context_line="context: $user_context"; fi
     # A cluster of the caller's is only read, which is what an agent allows without a file.
     if [[ -z $user_kubeconfig ]]; then
@@ -130,8 +133,8 @@ start_agent() {
 hubs: ["$agents"]
 adminListen: 127.0.0.1:0
 caFile: $dir/pki/ca.crt
-certFile: $dir/pki/agent-$cluster-a.crt
-keyFile: $dir/pki/agent-$cluster-a.key
+stateDir: $dir/agent-$cluster
+joinToken: $token
 kubeconfig: $(cluster_kubeconfig "$cluster")
 drainTimeout: 1s
 $context_line

@@ -40,7 +40,43 @@ tour_fleet() {
     tour_fleet_watch
     tour_fleet_away
     tour_fleet_bytes
+    tour_denied
 }
+
+# Somebody at the hub shuts a cluster out while it is watched, and takes it back.
+tour_denied() {
+    local out=${clusters[2]} watcher began
+    title "$out is denied while a watch runs on it"
+    show_command get pods -w --context "$out"
+    say "(goes on in the background)"
+    k get pods -w --context "$out" >"$dir/watch" 2>&1 &
+    watcher=$!
+    pids+=("$watcher")
+    wait_for 15 "the first line of the watch" watch_shows '^web-' ||
+        not_right "the watch does not begin"
+    say "" "\$ kuberelayctl cluster deny $out"
+    began=$SECONDS
+    "$bin/kuberelayctl" cluster deny "$out" --socket "$dir/admin.sock"
+    if wait_for 5 "the end of the watch" is_over "$watcher"; then
+        say "the watch ended within $((SECONDS - began + 1)) s"
+        right
+    else
+        not_right "the watch goes on"
+        stop "$watcher"
+    fi
+    refused '.' get pods --context "$out"
+    wait_for 5 "its end in the fleet view" fleet_lacks "$out" || not_right "$out is still in the fleet view"
+    count_clusters 2 get pods --all-namespaces --context fleet
+    say "" "\$ kuberelayctl cluster accept $out"
+    "$bin/kuberelayctl" cluster accept "$out" --socket "$dir/admin.sock"
+    kill -HUP "${agent_pid[$out]}" # it would come by itself in some minutes
+    wait_for 30 "the agent of $out" is_ready "${agent_admin[$out]}" || not_right "$out does not come back"
+    shown '^node-000 +Ready' get nodes --context "$out"
+}
+
+is_over() { ! kill -0 "$1" 2>/dev/null; }
+
+fleet_lacks() { ! k get pods --all-namespaces --context fleet --no-headers 2>/dev/null | grep -q " $1 "; }
 
 fleet_answers() { k get pods --all-namespaces --context fleet >/dev/null 2>&1; }
 
