@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""T20, T21 and T23: nobody can read a request in two ways. What the hub decided on (its audit log), what
+"""T20, T21, T23 and T26: nobody can read a request in two ways. What the hub decided on (its audit log), what
 arrived at the API server, and a model of Kubernetes' own RequestInfo must be one and the same."""
 
 import urllib.parse
@@ -169,3 +169,27 @@ def test_T23_others_get_their_own_answers_meanwhile(fake):
                     pass
     assert len(fake.api.seen(lambda x: x.path == "/api/v1/who")) == number
     assert not fake.api.seen(lambda x: "secrets" in x.path)
+
+
+# -- T26: whose host is it
+
+def test_T26_two_names_of_the_host_in_one_request_are_refused(fake):
+    """SNI, Host, :authority and the absolute form: where two of them differ, nothing is relayed."""
+    fake.api.script(lambda x: True, lambda x: x.respond(200, {}))
+    path = fake.prefix + "/api/v1/pods"
+    names = (fake.server_name, "other.hub.test")
+    with fake.world.client(server_name=fake.server_name) as client:
+        stream = client.start("GET", "/api/v1/pods", [("host", names[1])])
+        assert stream.wait_finish(10) in ("reset", "lost") or stream.status in (400, 421)
+    for sni, host in ((fake.server_name, names[1]), (names[1], fake.server_name)):
+        with fake.world.h1(server_name=sni) as client:
+            client.head("GET", "/api/v1/pods", host=host)
+            assert client.read_head(10)[0] in (400, 403, 421), (sni, host)
+    for line in (f"GET https://evil.test{path} HTTP/1.1\r\nHost: {{}}",
+                 f"GET https://{{}}{path} HTTP/1.1\r\nHost: evil.test",
+                 f"GET {path} HTTP/1.1\r\nHost: {{}}\r\nHost: evil.test",
+                 f"GET https://user@{{}}{path} HTTP/1.1\r\nHost: {{}}"):
+        with fake.world.h1() as client:
+            client.send((line.format(client.host, client.host) + "\r\n\r\n").encode())
+            assert client.read_head(10)[0] in (400, 421), line
+    assert not fake.relayed()
