@@ -39,6 +39,8 @@ static const struct kr_relay_request request = {
                .hash = 0x0102030405060708,
                .offsets = {0, 7, 300000},
                .offset_count = 3},
+    .member_token = {(const uint8_t *)"m.t", 3},
+    .user_token = {(const uint8_t *)"u.t.s", 5},
 };
 
 static void check_request(const struct kr_relay_request *m)
@@ -63,6 +65,8 @@ static void check_request(const struct kr_relay_request *m)
     assert_true(m->rebase.hash == request.rebase.hash);
     assert_int_equal(m->rebase.offset_count, 3);
     assert_memory_equal(m->rebase.offsets, request.rebase.offsets, 12);
+    assert_true(kr_bytes_is(m->member_token, "m.t"));
+    assert_true(kr_bytes_is(m->user_token, "u.t.s"));
 }
 
 static void test_request_when_written_then_protobuf_c_reads_it(void **state)
@@ -93,9 +97,33 @@ static void test_request_when_written_then_protobuf_c_reads_it(void **state)
     assert_true(p->rebase->hash == request.rebase.hash);
     assert_int_equal(p->rebase->n_offsets, 3);
     assert_int_equal(p->rebase->offsets[2], 300000);
+    assert_string_equal(p->member_token, "m.t");
+    assert_string_equal(p->user_token, "u.t.s");
     assert_int_equal(kuberelay__v1__relay_request__get_packed_size(p), out.n);
     kuberelay__v1__relay_request__free_unpacked(p, NULL);
     kr_buf_deinit(&out);
+}
+
+/* It is written into a header field. */
+static void test_request_when_token_is_no_token_then_refused(void **state)
+{
+    static const char *const tokens[] = {"a b", "a\nb", "a\x7f", "caf\xC3\xA9"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
+        struct kr_relay_request m = {.user = KR_LIT("jane")};
+        struct kr_buf out = {.max = 4096};
+        struct kr_relay_request got;
+        struct kr_arena arena;
+
+        m.member_token = kr_bytes_str(tokens[i]);
+        kr_arena_init(&arena, 256, 65536);
+        assert_int_equal(kr_relay_request_encode(&m, &out), 0);
+        assert_int_equal(kr_relay_request_decode(&got, kr_buf_bytes(&out), &arena, NULL),
+                         KR_EPROTO);
+        kr_arena_deinit(&arena);
+        kr_buf_deinit(&out);
+    }
 }
 
 static void test_request_when_protobuf_c_writes_then_read(void **state)
@@ -135,6 +163,8 @@ static void test_request_when_protobuf_c_writes_then_read(void **state)
     rebase.n_offsets = 3;
     rebase.offsets = (uint32_t *)request.rebase.offsets;
     p.rebase = &rebase;
+    p.member_token = (char *)"m.t";
+    p.user_token = (char *)"u.t.s";
     n = kuberelay__v1__relay_request__pack(&p, buf);
     kr_arena_init(&arena, 256, KR_DECODE_ARENA(n));
     assert_int_equal(kr_relay_request_decode(&got, kr_bytes_of(buf, n), &arena, &why), 0);
@@ -409,6 +439,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_request_when_written_then_protobuf_c_reads_it),
         cmocka_unit_test(test_request_when_protobuf_c_writes_then_read),
+        cmocka_unit_test(test_request_when_token_is_no_token_then_refused),
         cmocka_unit_test(test_response_when_written_then_same_on_both_sides),
         cmocka_unit_test(test_header_when_written_then_read_with_and_without_padding),
         cmocka_unit_test(test_header_when_malformed_then_refused),
