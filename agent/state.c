@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/state.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -82,19 +81,6 @@ int agent_state_save_pair(const char *dir, struct kr_bytes key_pem, struct kr_by
 void agent_state_accept_pair(const char *dir)
 {
     drop(dir, "previous.pem");
-}
-
-int agent_state_revert_pair(const char *dir, struct kr_note *why)
-{
-    char from[PATH_MAX];
-    char to[PATH_MAX];
-    int rc = path_of(from, dir, "previous.pem", why);
-
-    if (rc == 0)
-        rc = path_of(to, dir, "pair.pem", why);
-    if (rc == 0 && rename(from, to) != 0)
-        rc = errno == ENOENT ? KR_ENOENT : kr_note_set(why, KR_EIO, "cannot rename %s", from);
-    return rc;
 }
 
 int agent_state_pending_key(const char *dir, struct kr_buf *key_pem, struct kr_note *why)

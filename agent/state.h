@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state: what an agent that enrolls keeps in its stateDir (mode 0700, files 0600):
  *   pair.pem      key and certificate chain, in one file, so that they never are of two makings
- *   previous.pem  the pair before it, until a hub has accepted the new one
+ *   previous.pem  the pair before it, until a hub has accepted the new one; for people: the agent
+ *                 itself never goes back, since who shows an old key looks like a thief
  *   pending.key   the key of a request that was sent, so that a lost answer can be asked for again
  *   bundle.pem    the roots that hubs told of, with their generation
  * Every file appears whole (temporary name, fsync, rename). Whatever moment the power fails at, one
@@ -20,8 +21,6 @@ int agent_state_save_pair(const char *dir, struct kr_bytes key_pem, struct kr_by
                           struct kr_note *why);
 /* A hub has accepted the pair. */
 void agent_state_accept_pair(const char *dir);
-/* No hub accepts it: the previous one is the pair again. KR_ENOENT: there is none. */
-int agent_state_revert_pair(const char *dir, struct kr_note *why);
 
 /* The key of the request under way; makes one if there is none. */
 int agent_state_pending_key(const char *dir, struct kr_buf *key_pem, struct kr_note *why);

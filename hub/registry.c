@@ -41,6 +41,8 @@ struct look { /* all that is known of an identity */
 int hub_registry_create(struct hub_worker *w, struct hub_registry **out, struct kr_note *why)
 {
     const struct hub_options *o = w->options;
+    /* Who only takes note of whom it sees need not wait for the disk with each of them. */
+    bool lazy = o->registration == HUB_REGISTRATION_OPEN && !hub_worker_enrolls(w);
     struct hub_registry *r;
     char path[PATH_MAX];
     int rc;
@@ -58,7 +60,7 @@ int hub_registry_create(struct hub_worker *w, struct hub_registry **out, struct 
     kr_list_init(&r->seats);
     rc = kr_dir_ensure(o->state_dir, why);
     if (rc == 0)
-        rc = hub_store_sqlite_open(&r->store, path, why);
+        rc = hub_store_sqlite_open(&r->store, path, lazy, why);
     if (rc != 0) {
         free(r);
         return kr_note_wrap(why, rc, "stateDir");
@@ -145,7 +147,7 @@ bool hub_registry_is_barred(struct hub_registry *r, const char *cluster)
 {
     struct hub_cluster_record c;
 
-    return r->store->ops->cluster_find(r->store, cluster, &c, NULL) == 0 &&
+    return r != NULL && r->store->ops->cluster_find(r->store, cluster, &c, NULL) == 0 &&
            (c.state == HUB_CLUSTER_DENIED || c.state == HUB_CLUSTER_REMOVED);
 }
 
@@ -423,6 +425,8 @@ int hub_registry_set_cluster(struct hub_registry *r, const char *name, enum hub_
     if (rc == 0)
         rc = r->store->ops->cluster_put(r->store, &c, why);
     if (rc == 0)
+        rc = r->store->ops->sync(r->store, why);
+    if (rc == 0)
         hub_registry_tell(r, name);
     return rc;
 }
@@ -439,6 +443,8 @@ int hub_registry_set_instance(struct hub_registry *r, const char *cluster, const
     rc = r->store->ops->instance_put(r->store, &i, i.generation, why);
     kr_buf_deinit(&i.chain);
     if (rc == 0)
+        rc = r->store->ops->sync(r->store, why);
+    if (rc == 0)
         hub_registry_tell(r, cluster);
     return rc;
 }
@@ -448,6 +454,8 @@ int hub_registry_deny_key(struct hub_registry *r, const uint8_t spki[HUB_SPKI_SI
 {
     int rc = r->store->ops->key_deny(r->store, spki, r->w->sched->now_wall_ms, why);
 
+    if (rc == 0)
+        rc = r->store->ops->sync(r->store, why);
     if (rc == 0)
         hub_registry_tell(r, NULL);
     return rc;

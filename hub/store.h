@@ -109,6 +109,8 @@ struct hub_store_ops {
     int (*key_denied)(struct hub_store *s, const uint8_t spki[HUB_SPKI_SIZE], struct kr_note *why);
     int (*number_get)(struct hub_store *s, const char *key, uint64_t *out, struct kr_note *why);
     int (*number_put)(struct hub_store *s, const char *key, uint64_t value, struct kr_note *why);
+    /* Now all that was written is on the disk (see store_sqlite.h). */
+    int (*sync)(struct hub_store *s, struct kr_note *why);
     void (*close)(struct hub_store *s);
 };
 

@@ -245,6 +245,15 @@ static int number_put(struct hub_store *s, const char *key, uint64_t value, stru
 
 /* ---- the file ---- */
 
+static int sync_store(struct hub_store *s, struct kr_note *why)
+{
+    sqlite3 *db = hub_sqlite_db(s);
+
+    if (sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_FULL, NULL, NULL) == SQLITE_OK)
+        return 0;
+    return kr_note_set(why, KR_EIO, "the hub's state: %s", sqlite3_errmsg(db));
+}
+
 static void close_store(struct hub_store *s)
 {
     sqlite3_close_v2(hub_sqlite_db(s));
@@ -270,6 +279,7 @@ static const struct hub_store_ops ops = {
     .key_denied = hub_sqlite_key_denied,
     .number_get = number_get,
     .number_put = number_put,
+    .sync = sync_store,
     .close = close_store,
 };
 
@@ -296,7 +306,7 @@ static int migrate(sqlite3 *db, int from, struct kr_note *why)
     return rc;
 }
 
-static int prepare(sqlite3 *db, struct kr_note *why)
+static int prepare(sqlite3 *db, bool lazy, struct kr_note *why)
 {
     struct hub_query q;
     int64_t version = 0;
@@ -305,6 +315,8 @@ static int prepare(sqlite3 *db, struct kr_note *why)
                      "PRAGMA trusted_schema = OFF; PRAGMA secure_delete = ON;",
                      why);
 
+    if (rc == 0 && lazy)
+        rc = run_sql(db, "PRAGMA synchronous = NORMAL", why);
     if (rc != 0)
         return rc;
     hub_query_begin(&q, db, "PRAGMA user_version");
@@ -334,7 +346,7 @@ static int ensure_file(const char *path, struct kr_note *why)
     return rc;
 }
 
-int hub_store_sqlite_open(struct hub_store **out, const char *path, struct kr_note *why)
+int hub_store_sqlite_open(struct hub_store **out, const char *path, bool lazy, struct kr_note *why)
 {
     struct store_sqlite *s = calloc(1, sizeof *s);
     int rc;
@@ -350,7 +362,7 @@ int hub_store_sqlite_open(struct hub_store **out, const char *path, struct kr_no
             kr_note_set(why, KR_EIO, "%s", s->db != NULL ? sqlite3_errmsg(s->db) : "out of memory");
     if (rc == 0) {
         sqlite3_busy_timeout(s->db, 1000); /* a backup may read */
-        rc = prepare(s->db, why);
+        rc = prepare(s->db, lazy, why);
     }
     if (rc != 0) {
         close_store(&s->base);

@@ -28,7 +28,7 @@ static int setup(void **state)
         return -1;
     snprintf(w->path, sizeof w->path, "%s/registry.db", w->dir);
     *state = w;
-    return hub_store_sqlite_open(&w->s, w->path, NULL);
+    return hub_store_sqlite_open(&w->s, w->path, false, NULL);
 }
 
 static int teardown(void **state)
@@ -51,7 +51,7 @@ static int teardown(void **state)
 static void reopen(struct world *w)
 {
     w->s->ops->close(w->s);
-    assert_int_equal(hub_store_sqlite_open(&w->s, w->path, NULL), 0);
+    assert_int_equal(hub_store_sqlite_open(&w->s, w->path, false, NULL), 0);
 }
 
 static struct hub_token token(const char *id)
@@ -186,6 +186,7 @@ static void test_keys_are_denied_and_numbers_kept(void **state)
     assert_int_equal(ops->number_get(w->s, "n", &v, NULL), 0);
     assert_int_equal(v, 0);
     assert_int_equal(ops->number_put(w->s, "n", INT64_MAX, NULL), 0);
+    assert_int_equal(ops->sync(w->s, NULL), 0);
     reopen(w);
     assert_int_equal(ops->number_get(w->s, "n", &v, NULL), 0);
     assert_int_equal(v, INT64_MAX);
@@ -204,7 +205,7 @@ static void test_file_is_private_and_one_of_a_newer_hub_is_refused(void **state)
     assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 99", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
-    assert_int_equal(hub_store_sqlite_open(&s, w->path, &why), KR_EUNSUPPORTED);
+    assert_int_equal(hub_store_sqlite_open(&s, w->path, true, &why), KR_EUNSUPPORTED);
     assert_non_null(strstr(why.text, "newer hub"));
 }
 
@@ -220,7 +221,7 @@ static void test_file_that_is_no_database_is_refused(void **state)
     for (int i = 0; i < 2000; i++)
         fputs("junk", f);
     fclose(f);
-    assert_int_equal(hub_store_sqlite_open(&s, path, NULL), KR_EIO);
+    assert_int_equal(hub_store_sqlite_open(&s, path, false, NULL), KR_EIO);
     assert_null(s);
     unlink(path);
 }
