@@ -77,6 +77,21 @@ def test_field_F011_all_of_it_together_is_403(fake, user):
     assert not fake.api.seen(lambda x: x.path == SECRETS)
 
 
+EXEC = "/api/v1/namespaces/d/pods/p/exec"
+
+
+@pytest.mark.parametrize("header", IMPERSONATION)
+def test_field_F011_on_an_upgrade_it_is_refused_too(fake, header):
+    fake.api.script(EXEC, echo_ok)
+    with fake.world.h1("alice", alpn=None) as client:
+        client.head("GET", fake.prefix + EXEC + "?command=id", [
+            header, ("Connection", "Upgrade"), ("Upgrade", "websocket"),
+            ("Sec-WebSocket-Version", "13"), ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")])
+        status, _ = client.read_head(10)
+    assert status in ((403,) if header[0] == "Impersonate-User" else (400, 403))
+    assert not fake.api.seen(lambda x: x.path == EXEC)
+
+
 @pytest.mark.parametrize("minor", [27, 33])
 def test_field_F012_kubectl_as_somebody_else_is_refused_on_every_verb(fake, minor):
     import fakekube
