@@ -161,6 +161,14 @@ def test_charts_pods_are_confined(helm, chart, case):
     assert "kr1." not in text and "p@s" not in text, "a secret in a ConfigMap"
 
 
+def test_charts_agents_that_share_a_secret_keep_its_key(helm):
+    for count, policy in ((1, "Always"), (2, "Never")):
+        values = merged(values_of(AGENT, "cert-manager"), {"replicaCount": count, "instance": "b"})
+        certificate, = of_kind(helm.template(AGENT, values), "Certificate")
+        assert certificate["spec"]["privateKey"]["rotationPolicy"] == policy
+        assert certificate["spec"]["uris"][0].endswith("/cluster/edge-1/agent/b")
+
+
 def test_charts_a_proxy_with_odd_characters_is_passed_as_it_is(helm, outside, tmp_path):
     pod = Pod(helm.template(AGENT, values_of(AGENT, "all")), tmp_path / "pod", outside)
     assert pod.env()["HTTPS_PROXY"] == AGENTS["all"]["proxy"]
@@ -248,6 +256,7 @@ def test_charts_names_that_look_like_numbers_stay_text(tmp_path):
 @pytest.mark.parametrize("more,text", [
     ({"clutser": "x"}, "additional properties 'clutser' not allowed"),
     ({"policy": {"mode": "on"}}, "/policy/mode"),
+    ({"instance": "B_1"}, "instance: "),
     ({"hubs": []}, "hubs: the agent port of at least one hub is needed"),
     ({"hubs": ["https://hub:8443"]}, "is not HOST:PORT"),
     ({"hubs": ["hub:8443/$(id)"]}, "is not HOST:PORT"),

@@ -117,16 +117,19 @@ class Installed:
         for name, text in (("token", token), ("namespace", SPACE)):
             (account / name).write_text(text, encoding="ascii")
         (account / "ca.crt").write_bytes(open(self.backend.ca, "rb").read())
-        process = Agent(release, pod.argv(
-            self.world.binaries, "--admin-listen", "127.0.0.1:0", "--service-account-dir", account,
-            "--reconnect-max", "2s"), str(self.folder), {
-                "KUBERNETES_SERVICE_HOST": self.backend.address[0],
-                "KUBERNETES_SERVICE_PORT": str(self.backend.address[1]), **pod.env()})
-        process.cluster = cluster
+        argv = pod.argv(self.world.binaries, "--admin-listen", "127.0.0.1:0", "--service-account-dir",
+                        account, "--reconnect-max", "2s")
+        env = {"KUBERNETES_SERVICE_HOST": self.backend.address[0],
+               "KUBERNETES_SERVICE_PORT": str(self.backend.address[1]), **pod.env()}
+        return objects, self.run_agent(cluster, release, argv, env), token
+
+    def run_agent(self, cluster, name, argv, env):
+        process = Agent(name, argv, str(self.folder), env)
+        process.cluster, process.env = cluster, env
         self.world.processes.append(process)
         process.wait_admin()
         self.world.wait_cluster(cluster)
-        return objects, process, token
+        return process
 
     def ask(self, cluster, path, user="alice", groups=("dev",), method="GET", obj=None):
         with self.world.client(user, groups) as client:
@@ -177,6 +180,26 @@ def test_charts_an_installed_agent_joins_and_relays_what_its_policy_allows(insta
         assert answer.status == 403 and "policy" in answer.body.decode(), (path, answer, answer.body)
 
 
+def test_charts_a_new_pod_goes_on_with_what_is_in_the_volumes(installed, edge):
+    """The join token was used up and its Secret may be gone; the hub knows its agent from its volume."""
+    _, process, _ = edge
+    (installed.folder / "edge" / "join" / "token").unlink()
+    for name in ("edge", "hub"):
+        kept = installed.folder / name / "state" / "state"
+        assert kept.stat().st_mode & 0o077 == 0
+    process.kill()
+    installed.world.wait_away("edge-1")
+    installed.run_agent("edge-1", "edge-again", process.argv, process.env)
+    hub = installed.hub
+    hub.kill()
+    ports = [f"--{port}-listen=%s:%d" % getattr(hub, port) for port in ("api", "agent", "admin")]
+    again = Hub("hub-again", [*hub.argv, *ports], str(installed.folder))
+    installed.world.processes.append(again)
+    installed.hub = installed.world.hub = again.wait_ready()
+    installed.world.wait_cluster("edge-1")
+    assert installed.ask("edge-1", "/api/v1/namespaces/shop/configmaps/in-shop").status == 200
+
+
 def test_charts_tokens_of_the_clusters_own_accounts_are_judged_with_the_charts_rights(installed, edge):
     installed.make(f"/api/v1/namespaces/{SPACE}/serviceaccounts", {"metadata": {"name": "robot"}})
     subject = {"kind": "ServiceAccount", "name": "robot", "namespace": SPACE}
@@ -209,7 +232,8 @@ def test_charts_the_fleet_view_has_the_types_of_rbac_sync_and_no_others(installe
     answer = shown("/api/v1/replicationcontrollers")
     assert answer.status == 200 and answer.json()["items"] == []
     assert any("1 failing: edge-1" in w for w in answer.all("warning")), answer.headers
-    edge[1].wait_line(r"event=sync-problem resource=replicationcontrollers reason=.the agent's credential")
+    installed.hub.wait_line("event=sync-problem cluster=edge-1 type=replicationcontrollers "
+                            "reason=.the agent's credential may not")
 
 
 def test_charts_the_account_has_the_rights_of_the_chart_and_no_others(installed, edge):

@@ -62,6 +62,9 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- if not (regexMatch "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" (toString $v.cluster)) -}}
 {{- fail (printf "cluster: %q is not possible: lower-case letters, digits and '-', at most 63 (a DNS label)" (toString $v.cluster)) -}}
 {{- end -}}
+{{- if not (regexMatch "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" (toString $v.instance)) -}}
+{{- fail (printf "instance: %q is not possible: lower-case letters, digits and '-', at most 63 (a DNS label)" (toString $v.instance)) -}}
+{{- end -}}
 {{- if not $v.hubs -}}
 {{- fail "hubs: the agent port of at least one hub is needed, HOST:PORT" -}}
 {{- end -}}
