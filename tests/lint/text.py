@@ -15,7 +15,7 @@ INCLUDES_MAX = 12
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 NEEDS_SPDX = {".c", ".h", ".py", ".sh", ".cmake", ".txt", ".yaml", ".yml", ".proto", ".go", ".mod", ".in",
               ".md", ".conf", ".cfg", ".tpl"}
-NEEDS_SPDX_BY_NAME = {"Containerfile", ".containerignore"}
+NEEDS_SPDX_BY_NAME = {"Containerfile", ".dockerignore"}
 WITHOUT_SPDX = re.compile(r"LICENSE|.*/corpus/.*|tests/.*/data/.*")
 
 # They overrun, or take their size from a peer.
