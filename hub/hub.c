@@ -8,20 +8,14 @@
 #include <signal.h>
 
 #include "base/assert.h"
-#include "base/err.h"
-#include "hub/access.h"
+#include "hub/access_parts.h"
 #include "hub/admin.h"
 #include "hub/admin_socket.h"
 #include "hub/audit.h"
-#include "hub/authn.h"
-#include "hub/enroll.h"
-#include "hub/file_news.h"
 #include "hub/fleet.h"
 #include "hub/fleet_parts.h"
-#include "hub/front.h"
-#include "hub/gate.h"
 #include "hub/request.h"
-#include "hub/revocation.h"
+#include "hub/trust_parts.h"
 
 enum drain_phase {
     SERVING,
@@ -34,10 +28,7 @@ struct hub {
     struct hub_worker w;
     struct hub_front *front;
     struct hub_gate *gate;
-    struct hub_bundle bundle;
-    struct hub_enroll *enroll;
-    struct hub_revocation revocation;
-    struct hub_file_news file_news;
+    struct hub_trust_parts trust;
     struct hub_admin *admin;
     struct hub_admin_socket *socket; /* NULL: none is asked for */
     struct hub_fleet_parts *fleet;   /* NULL: no fleet view */
@@ -130,66 +121,13 @@ static void on_term(void *owner, int signum)
         enter(h, CUT);
 }
 
-static void on_revocations(void *owner, const struct kr_crl *crl)
-{
-    struct hub *h = owner;
-
-    hub_front_drop_revoked(h->front, crl);
-    hub_gate_drop_revoked(h->gate, crl);
-}
-
-static int start_enrollment(struct hub *h, struct kr_note *why)
-{
-    int rc = hub_registry_create(&h->w, &h->w.registry, why);
-
-    if (rc == 0)
-        rc = hub_bundle_load(&h->bundle, h->w.registry, h->w.options, why);
-    if (rc == 0)
-        rc = hub_issuer_create(&h->w, h->w.registry, &h->w.issuer, why);
-    if (rc != 0)
-        return rc;
-    if (h->w.registry != NULL)
-        h->w.bundle = &h->bundle;
-    if (h->w.issuer == NULL)
-        return 0;
-    h->enroll = hub_enroll_create(&h->w, h->w.issuer, &h->bundle);
-    return h->enroll != NULL ? 0 : kr_note_set(why, KR_ENOMEM, "out of memory");
-}
-
-static void reload_enrollment(struct hub *h)
-{
-    struct kr_note why = {""};
-    int rc = hub_bundle_load(&h->bundle, h->w.registry, h->w.options, &why);
-
-    if (rc == 0 && h->w.issuer != NULL)
-        rc = hub_issuer_load(h->w.issuer, &why);
-    if (rc != 0)
-        KR_LOG_AT(h->w.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
-                  KR_S("effect", "what was loaded before stays in use"));
-}
-
-/* SIGHUP, or the files have changed. */
-static void reload_certificates(void *owner)
-{
-    struct hub *h = owner;
-    struct kr_note why = {""};
-
-    if (hub_worker_load_tls(&h->w, &why) == 0)
-        KR_LOG_AT(h->w.log, KR_LOG_INFO, "reloaded", KR_S("cert", h->w.options->cert_file));
-    else
-        KR_LOG_AT(h->w.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
-                  KR_S("effect", "what was loaded before stays in use"));
-    reload_enrollment(h);
-}
-
 static void on_hup(void *owner, int signum)
 {
     struct hub *h = owner;
 
     (void)signum;
-    reload_certificates(h);
-    hub_revocation_reload(&h->revocation);
-    hub_authn_reload(h->w.authn);
+    hub_trust_parts_reload(&h->trust);
+    hub_access_parts_reload(&h->w);
     hub_fleet_parts_reload(h->fleet);
     hub_audit_reopen(&h->w);
 }
@@ -207,31 +145,6 @@ static void log_listening(struct hub *h)
                   KR_S("address", h->w.options->admin_socket));
 }
 
-static void on_access_look(void *owner)
-{
-    struct hub *h = owner;
-
-    if (h->w.fleet != NULL)
-        hub_fleet_end_expired(h->w.fleet);
-}
-
-static void on_authn_change(void *owner)
-{
-    struct hub *h = owner;
-
-    hub_access_look_again(&h->w);
-}
-
-/* Who may ask, and for what. */
-static int start_access(struct hub *h, struct kr_note *why)
-{
-    const struct hub_access_owner access = {on_access_look, h};
-    const struct hub_authn_owner authn = {on_authn_change, h};
-    int rc = hub_access_create(&h->w, &access, &h->w.access, why);
-
-    return rc == 0 ? hub_authn_create(&h->w, &authn, &h->w.authn, why) : rc;
-}
-
 static int start(struct hub *h, const struct hub_options *options, struct kr_log *log,
                  struct kr_note *why)
 {
@@ -244,26 +157,25 @@ static int start(struct hub *h, const struct hub_options *options, struct kr_log
     kr_timer_init(&h->phase_timer, on_phase_end);
     rc = hub_audit_open(&h->w, why);
     if (rc == 0)
-        rc = start_access(h, why);
+        rc = hub_access_parts_create(&h->w, why);
     if (rc == 0)
         rc = hub_fleet_parts_create(&h->w, &h->fleet, why);
     if (rc == 0)
-        rc = start_enrollment(h, why);
+        rc = hub_trust_parts_create(&h->trust, &h->w, why);
     if (rc == 0)
         rc = hub_admin_socket_create(&h->w, &h->socket, why);
     if (rc != 0)
         return rc;
     h->front = hub_front_create(&h->w, why);
     if (h->front != NULL)
-        h->gate = hub_gate_create(&h->w, h->enroll, why);
+        h->gate = hub_gate_create(&h->w, h->trust.enroll, why);
     if (h->gate != NULL)
         h->admin = hub_admin_create(&h->w, why);
     if (h->admin == NULL)
         return -1;
-    rc = hub_revocation_start(&h->revocation, &h->w, on_revocations, h, why);
+    rc = hub_trust_parts_start(&h->trust, h->front, h->gate, why);
     if (rc != 0)
         return rc;
-    hub_file_news_start(&h->file_news, h->w.sched, options, reload_certificates, h);
     kr_loop_on_signal(h->w.loop, SIGTERM, on_term, h);
     kr_loop_on_signal(h->w.loop, SIGINT, on_term, h);
     kr_loop_on_signal(h->w.loop, SIGHUP, on_hup, h);
@@ -276,17 +188,11 @@ static void stop(struct hub *h)
     h->w.io = NULL;
     hub_front_destroy(h->front);
     hub_gate_destroy(h->gate);
-    hub_file_news_stop(&h->file_news);
-    hub_revocation_stop(&h->revocation);
-    hub_enroll_destroy(h->enroll);
-    hub_issuer_destroy(h->w.issuer);
-    hub_bundle_deinit(&h->bundle);
-    hub_registry_destroy(h->w.registry);
+    hub_trust_parts_destroy(&h->trust);
     hub_admin_destroy(h->admin);
     hub_admin_socket_destroy(h->socket);
     hub_fleet_parts_destroy(h->fleet);
-    hub_authn_destroy(h->w.authn);
-    hub_access_destroy(h->w.access);
+    hub_access_parts_destroy(&h->w);
     hub_audit_close(&h->w);
     if (h->w.sched != NULL)
         kr_timer_stop(h->w.sched, &h->phase_timer);
