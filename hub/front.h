@@ -5,8 +5,8 @@
 #ifndef HUB_FRONT_H
 #define HUB_FRONT_H
 
-#include "hub/caller.h"
 #include "certs/crl.h"
+#include "hub/caller.h"
 #include "hub/worker.h"
 #include "net/socket.h"
 

@@ -12,7 +12,6 @@
 #include "hub/enroll.h"
 #include "hub/handshakes.h"
 #include "hub/tunnel.h"
-#include "net/socket.h"
 #include "net/tls_pipe.h"
 
 #define USER_TIMEOUT_MS 25000 /* unacknowledged bytes on a tunnel */
