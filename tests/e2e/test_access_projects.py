@@ -266,6 +266,44 @@ def may(projects, user, verb, cluster, resource, namespace):
     return False
 
 
+def spot(obj):
+    meta = obj["metadata"]
+    cluster = meta.get("labels", {}).get("kcp.io/cluster") or meta["annotations"]["kcp.io/cluster"]
+    return cluster, meta["namespace"], meta["name"]
+
+
+def paged(client, total):
+    """In pages; what is said to remain is what this user may see, and nothing else."""
+    found, more = [], ""
+    while True:
+        answer = client.get(STAR + f"/api/v1/pods?limit=3&continue={more}").json()
+        found += answer["items"]
+        more = answer["metadata"].get("continue", "")
+        remaining = answer["metadata"].get("remainingItemCount")
+        assert remaining is None or remaining == total - len(found)
+        if not more:
+            return found
+
+
+def test_T35_continue_token_serves_its_own_user_only(world):
+    """Two users who see the same; and a token of which any bit was changed."""
+    fleet = Fleet(world, readers=[{"users": ["u1", "u2"], "clusters": ["*"], "resources": ["*"]}])
+    with world.client("u1") as one, world.client("u2") as two:
+        token = one.get(STAR + "/api/v1/pods?limit=2").json()["metadata"]["continue"]
+
+        def ask(client, text):
+            return client.get(STAR + f"/api/v1/pods?limit=2&continue={text}").status
+        assert ask(one, token) == 200
+        assert ask(two, token) == 410
+        for i in range(len(token)):
+            for bit in (1, 4):
+                changed = chr(ord(token[i]) ^ bit)
+                if changed.isalnum():
+                    assert ask(one, token[:i] + changed + token[i + 1:]) == 410, i
+        assert ask(one, token) == 200
+    assert fleet.names
+
+
 def test_T34_fleet_lists_show_what_the_model_shows(world):
     fleet = Fleet(world)
     rng = random.Random(34)
@@ -287,12 +325,8 @@ def test_T34_fleet_lists_show_what_the_model_shows(world):
                     assert answer.status == 403, (turn, user, answer)
                     continue
                 assert answer.status == 200, (turn, user, answer)
-                got = {(o["metadata"]["labels"]["kcp.io/cluster"]
-                        if "kcp.io/cluster" in o["metadata"].get("labels", {}) else
-                        o["metadata"]["annotations"]["kcp.io/cluster"],
-                        o["metadata"]["namespace"], o["metadata"]["name"])
-                       for o in answer.json()["items"]}
-                assert got == want, (turn, user)
+                assert {spot(o) for o in answer.json()["items"]} == want, (turn, user)
+                assert {spot(o) for o in paged(client, len(want))} == want, (turn, user)
                 for name in fleet.names:  # and through each cluster itself
                     direct = client.get(f"/clusters/{name}/api/v1/namespaces/default/pods").status
                     assert (direct == 200) == may(projects, user, "list", name, "pods",
