@@ -357,6 +357,18 @@ static void watch(struct fleet *f)
         die("start");
 }
 
+static unsigned number(const char *text, unsigned long max)
+{
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+
+    if (*end != '\0' || end == text || n == 0 || n > max) {
+        fprintf(stderr, "attach_load: not a number from 1 to %lu: %s\n", max, text);
+        exit(2);
+    }
+    return (unsigned)n;
+}
+
 int main(int argc, char **argv)
 {
     static const unsigned char alpn[] = "\x0bkuberelay/1";
@@ -368,14 +380,15 @@ int main(int argc, char **argv)
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
-    f.to = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[1]))};
+    f.to = (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)number(argv[1], 65535))};
     f.to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     files.ca = argv[2];
-    f.seed = (unsigned)atoi(argv[7]);
+    f.seed = number(argv[7], 1000000);
     f.ctx = peer_tls_context(false, &files);
     if (SSL_CTX_set_alpn_protos(f.ctx, alpn, sizeof(alpn) - 1) != 0)
         die("alpn");
-    agents_make(&f, (unsigned)atoi(argv[5]), (unsigned)atoi(argv[6]), argv[3], argv[4]);
+    agents_make(&f, number(argv[5], 10000), number(argv[6], 20), argv[3], argv[4]);
     watch(&f);
     puts("ready");
     fflush(stdout);
