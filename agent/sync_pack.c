@@ -104,7 +104,7 @@ int agent_pack_upsert(struct agent_pack *p, const struct agent_item *item, bool 
     out->packed = packs ? kr_buf_bytes(&p->packed) : item->plain;
     out->ns = item->seen.ns;
     out->name = item->seen.name;
-    out->uid = (struct kr_bytes){NULL, 0}; /* the hub finds it in the object: a tenth of an event */
+    out->uid = (struct kr_bytes){NULL, 0}; /* the hub finds it in the object */
     out->version = item->seen.version;
     out->hash = item->hash;
     out->lossy = item->seen.lossy;
