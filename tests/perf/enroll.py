@@ -58,8 +58,8 @@ class Storm:
     """All simulated agents, ready to dial."""
 
     def __init__(self, bench, hub, label):
-        argv = [bench.tools / "perf_attach_load", hub.tunnel, bench.programs.pki / "ca.crt",
-                bench.programs.pki, "s", bench.args.agents, LANES, 1]
+        argv = [bench.tools / "perf_attach_load", hub.tunnel, bench.programs.pki, "s",
+                bench.args.agents, LANES, 1]
         self.process = bench.world.spawn(label, argv, stdin=subprocess.PIPE,
                                          stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "ready\n":

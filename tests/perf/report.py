@@ -64,7 +64,7 @@ FLEET_GOALS = [
 ]
 
 ENROLL_GOALS = [
-    ("enroll.vs_openssl", 0.6),
+    ("enroll.vs_openssl", 0.4),
     ("enroll.seconds_until_all", 30),
 ]
 
