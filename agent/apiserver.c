@@ -28,13 +28,14 @@ struct agent_apiserver {
     struct agent_kubeconfig k;
     struct agent_token token;
     struct kr_tls_context *tls;
-    struct kr_tls_context *tls_h1; /* offers HTTP/1.1 only */
-    int64_t tls_ms;                /* when it was made */
-    struct kr_list conns;          /* backend.link */
-    struct kr_list waiting;        /* agent_waiter.link */
-    struct kr_task serve;          /* hands connections to waiters */
-    size_t count;                  /* in the pool */
-    size_t alone;                  /* for upgrades */
+    struct kr_tls_context *tls_h1;   /* offers HTTP/1.1 only */
+    struct kr_tls_context *tls_bare; /* the same without our certificate */
+    int64_t tls_ms;                  /* when it was made */
+    struct kr_list conns;            /* backend.link */
+    struct kr_list waiting;          /* agent_waiter.link */
+    struct kr_task serve;            /* hands connections to waiters */
+    size_t count;                    /* in the pool */
+    size_t alone;                    /* for upgrades */
     size_t dialing;
     bool h1; /* what the server spoke last */
     char authority[280];
@@ -48,13 +49,15 @@ struct backend {
     struct kr_dial *dial; /* while dialling */
     struct kr_pipe *pipe; /* while shaking hands */
     struct kr_conn *conn; /* after that */
-    bool alone;           /* for one upgrade */
-    struct kr_list user;  /* alone: the agent_waiter.link of who wants it, as long as they do */
+    bool alone;           /* for one upgrade, or one request that is not ours */
+    bool bare;
+    struct kr_list user; /* alone: the agent_waiter.link of who wants it, as long as they do */
 };
 
 static const struct kr_tls_alpn alpn[] = {{"h2", KR_TLS_CERT_NONE}, {"http/1.1", KR_TLS_CERT_NONE}};
 
-static struct kr_tls_context *make_tls(struct agent_apiserver *s, bool h1, struct kr_note *why)
+static struct kr_tls_context *make_tls(struct agent_apiserver *s, bool h1, bool bare,
+                                       struct kr_note *why)
 {
     struct kr_tls_config cfg = {
         .tls12 = true,
@@ -66,22 +69,28 @@ static struct kr_tls_context *make_tls(struct agent_apiserver *s, bool h1, struc
         .lax_x509 = true,
     };
 
+    if (bare)
+        cfg.cert.bytes = cfg.key.bytes = (struct kr_bytes){NULL, 0};
     return kr_tls_context_create(&cfg, NULL, why);
 }
 
-static int make_both(struct agent_apiserver *s, struct kr_note *why)
+static int make_all(struct agent_apiserver *s, struct kr_note *why)
 {
-    struct kr_tls_context *tls = make_tls(s, false, why);
-    struct kr_tls_context *h1 = tls != NULL ? make_tls(s, true, why) : NULL;
+    struct kr_tls_context *tls = make_tls(s, false, false, why);
+    struct kr_tls_context *h1 = tls != NULL ? make_tls(s, true, false, why) : NULL;
+    struct kr_tls_context *bare = h1 != NULL ? make_tls(s, true, true, why) : NULL;
 
-    if (h1 == NULL) {
+    if (bare == NULL) {
         kr_tls_context_unref(tls);
+        kr_tls_context_unref(h1);
         return KR_ETLS;
     }
     kr_tls_context_unref(s->tls);
     kr_tls_context_unref(s->tls_h1);
+    kr_tls_context_unref(s->tls_bare);
     s->tls = tls;
     s->tls_h1 = h1;
+    s->tls_bare = bare;
     return 0;
 }
 
@@ -100,7 +109,7 @@ static void refresh_ca(struct agent_apiserver *s)
         return;
     }
     s->k.ca_pem = pem;
-    if (make_both(s, NULL) == 0) {
+    if (make_all(s, NULL) == 0) {
         kr_buf_deinit(&old);
     } else {
         s->k.ca_pem = old;
@@ -245,7 +254,9 @@ static void on_dial(void *owner, int rc, int fd, const char *peer, const struct 
     struct backend *b = owner;
     struct agent_apiserver *s = b->s;
     struct kr_tls_start start = {
-        .ctx = b->alone ? s->tls_h1 : s->tls,
+        .ctx = b->bare    ? s->tls_bare
+               : b->alone ? s->tls_h1
+                          : s->tls,
         .fd = fd,
         .user_ops = &tls_user,
         .owner = b,
@@ -285,6 +296,7 @@ static int dial(struct agent_apiserver *s, struct agent_waiter *alone)
     refresh_ca(s);
     b->s = s;
     b->alone = alone != NULL;
+    b->bare = alone != NULL && alone->bare;
     kr_list_init(&b->user);
     b->dial = kr_dial_start(s->c->loop, &cfg, &why);
     if (b->dial == NULL) {
@@ -392,7 +404,7 @@ static int start(struct agent_apiserver *s, struct kr_note *why)
     snprintf(s->authority, sizeof s->authority,
              kr_bytes_find(host, ':') != host.n ? "[%s]:%s" : "%s:%s", s->k.host, s->k.port);
     s->tls_ms = s->c->sched->now_ms;
-    return make_both(s, why);
+    return make_all(s, why);
 }
 
 struct agent_apiserver *agent_apiserver_create(struct agent_core *c, struct kr_note *why)
@@ -439,9 +451,15 @@ void agent_apiserver_destroy(struct agent_apiserver *s)
     kr_task_cancel(&s->serve);
     kr_tls_context_unref(s->tls);
     kr_tls_context_unref(s->tls_h1);
+    kr_tls_context_unref(s->tls_bare);
     agent_token_deinit(&s->token);
     agent_kubeconfig_deinit(&s->k);
     free(s);
+}
+
+bool agent_apiserver_has_certificate(const struct agent_apiserver *s)
+{
+    return s->k.cert_pem.n != 0;
 }
 
 struct kr_bytes agent_apiserver_authority(const struct agent_apiserver *s)

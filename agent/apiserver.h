@@ -15,6 +15,7 @@ struct agent_apiserver;
 /* Somebody who waits for a connection; embedded. */
 struct agent_waiter {
     struct kr_list link;
+    bool bare; /* of dial_alone: without our client certificate */
     /* conn is NULL if there is none to be had: rc is KR_ETLS, KR_ETIMEDOUT, KR_EFULL, ... */
     void (*on_conn)(struct agent_waiter *w, struct kr_conn *conn, int rc,
                     const struct kr_note *why);
@@ -33,6 +34,10 @@ void agent_apiserver_wait(struct agent_apiserver *s, struct agent_waiter *w);
 /* A connection of its own, HTTP/1.1, for one upgrade; the waiter is called later, once. It belongs
  * to no pool and must carry that one exchange only. KR_EFULL: too many. */
 int agent_apiserver_dial_alone(struct agent_apiserver *s, struct agent_waiter *w);
+
+/* Whether our connections carry a client certificate: then an API server takes every request on
+ * them for ours, whatever token it brings. */
+bool agent_apiserver_has_certificate(const struct agent_apiserver *s);
 
 struct kr_bytes agent_apiserver_authority(const struct agent_apiserver *s);
 /* A path in front of every request path, usually empty. */

@@ -89,29 +89,39 @@ static int open_on(struct agent_request *r, struct kr_conn *conn)
     return rc;
 }
 
+/* An upgrade; or a token of the cluster, which must not meet our own client certificate. */
+static bool is_alone(const struct agent_request *r)
+{
+    return r->upgrade || (r->who.member_token.n != 0 && agent_apiserver_has_certificate(r->c->api));
+}
+
 static void go_on(struct agent_request *r, struct kr_conn *conn)
 {
     int rc = open_on(r, conn);
 
-    if (rc == 0)
+    if (rc == 0) {
         r->attempts++;
-    else if (rc == KR_EFULL && !r->upgrade && r->opens++ < OPENS_MAX)
+        if (is_alone(r) && !r->upgrade)
+            kr_conn_drain(conn);
+    } else if (rc == KR_EFULL && !is_alone(r) && r->opens++ < OPENS_MAX) {
         agent_apiserver_wait(r->c->api, &r->waiter);
-    else if (rc == KR_EDENIED)
+    } else if (rc == KR_EDENIED) {
         refuse(r, KR_CASE_AGENT_DENIED, KR_LIT("identities of the system are not impersonated"),
                true);
-    else
+    } else {
         refuse(r, rc == KR_ETOOBIG ? KR_CASE_HEAD_TOO_LARGE : KR_CASE_INTERNAL,
                kr_bytes_str(kr_err_text(rc)), true);
+    }
 }
 
 static void go(struct agent_request *r)
 {
     struct kr_conn *conn;
 
-    if (r->upgrade) {
+    if (is_alone(r)) {
+        r->waiter.bare = r->who.member_token.n != 0;
         if (agent_apiserver_dial_alone(r->c->api, &r->waiter) != 0)
-            refuse(r, KR_CASE_OVERLOADED, KR_LIT("the agent has too many upgrades"), true);
+            refuse(r, KR_CASE_OVERLOADED, KR_LIT("the agent has too many connections"), true);
         return;
     }
     conn = agent_apiserver_get(r->c->api, &r->waiter);

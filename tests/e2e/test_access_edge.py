@@ -170,3 +170,49 @@ def test_verified_agent_without_keys_does_not_start(world):
                                                                    policyFile=policy))
     code, out, err = run([world.binaries["kuberelay-agent"], "--config", config], 20)
     assert code != 0 and b"none.json" in out + err
+
+
+# ---- the same with a real API server ----
+
+@pytest.mark.real
+def test_service_account_token_works_through_the_relay_as_argocd_uses_it(world, backend):
+    """`argocd cluster add`: a service account with a role, and its token."""
+    def post(client, path, obj):
+        answer = client.request("POST", path, [("content-type", "application/json")],
+                                json.dumps(obj).encode())
+        assert answer.status in (201, 409), answer
+        return answer
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    accounts = "/api/v1/namespaces/kube-system/serviceaccounts"
+    with backend.as_root() as root:
+        post(root, f"{rbac}/clusterroles", {"metadata": {"name": "kuberelay-reviews"}, "rules": [
+            {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"],
+             "verbs": ["create"]}]})
+        post(root, f"{rbac}/clusterrolebindings", backends.binding(
+            "kuberelay-reviews", "kuberelay-reviews", "User", "kuberelay-agent"))
+        post(root, accounts, {"metadata": {"name": "argocd-manager"}})
+        post(root, f"{rbac}/clusterroles", {"metadata": {"name": "argocd-manager"}, "rules": [
+            {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]}]})
+        bound = backends.binding("argocd", "argocd-manager", "ServiceAccount", "argocd-manager")
+        bound["subjects"][0].update(namespace="kube-system")
+        bound["subjects"][0].pop("apiGroup")
+        post(root, f"{rbac}/clusterrolebindings", bound)
+        token = post(root, f"{accounts}/argocd-manager/token",
+                     {"spec": {"expirationSeconds": 600}}).json()["status"]["token"]
+        foreign = post(root, f"{accounts}/argocd-manager/token", {
+            "spec": {"audiences": ["somebody-else"]}}).json()["status"]["token"]
+    world.start_hub(memberTokens=True)
+    site = Site(world, backend, "f1", world.folder / "f1")
+    wait_until(lambda: ask(site, token, "/api/v1/namespaces").status == 200, 20, "rights are known")
+    review = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    with world.client(None) as client:
+        who = client.request("POST", site.prefix + review, bearer(token) + [
+            ("content-type", "application/json")], b'{"apiVersion":"authentication.k8s.io/v1",'
+            b'"kind":"SelfSubjectReview"}').json()
+        assert (who["status"]["userInfo"]["username"]
+                == "system:serviceaccount:kube-system:argocd-manager")
+        watch = client.start("GET", site.prefix + "/api/v1/namespaces?watch=1", bearer(token))
+        watch.wait_bytes(10)
+    assert ask(site, token, "/api/v1/secrets").status == 403, "its own RBAC decides"
+    assert ask(site, foreign, "/api/v1/namespaces").status == 401
+    assert ask(site, token[:-4] + "AAAA", "/api/v1/namespaces").status == 401
