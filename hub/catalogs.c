@@ -20,6 +20,7 @@
 
 struct type_set {
     size_t clusters; /* that have it */
+    uint64_t since;  /* the lowest number of a cluster that had it */
     struct kr_buf canonical;
     struct kr_arena arena;
     struct kr_resource_type *types; /* sorted, no type twice */
@@ -28,6 +29,7 @@ struct type_set {
 
 struct hub_catalog {
     char cluster[64];
+    uint64_t number;      /* in the order in which clusters were first heard of */
     struct type_set *set; /* NULL: not told yet */
     struct kr_arena coming_arena;
     struct kr_resource_type *coming; /* a catalog of which more is to come */
@@ -38,7 +40,8 @@ struct hub_catalogs {
     struct kr_map by_cluster;
     struct kr_map sets; /* by their canonical bytes */
     uint64_t generation;
-    bool stale; /* the union must be made anew */
+    uint64_t heard_of; /* clusters, so far */
+    bool stale;        /* the union must be made anew */
     struct kr_resource_type *all;
     size_t n;
 };
@@ -324,8 +327,10 @@ static int find_set(struct hub_catalogs *cs, const struct hub_catalog *c, struct
     struct type_set *s = calloc(1, sizeof *s);
     int rc = s != NULL ? 0 : KR_ENOMEM;
 
-    if (rc == 0)
+    if (rc == 0) {
+        s->since = UINT64_MAX;
         kr_buf_init(&s->canonical, SET_BYTES_MAX);
+    }
     for (size_t i = 0; rc == 0 && i < c->coming_n; i++)
         rc = put_type(&s->canonical, &c->coming[i]);
     if (rc != 0) {
@@ -356,6 +361,8 @@ static int finish(struct hub_catalogs *cs, struct hub_catalog *c)
     if (rc != 0 || s == c->set)
         return rc;
     s->clusters++;
+    if (c->number < s->since)
+        s->since = c->number;
     drop_set(cs, c->set);
     c->set = s;
     cs->generation++;
@@ -373,6 +380,7 @@ static struct hub_catalog *add_catalog(struct hub_catalogs *cs, const char *clus
     if (c == NULL)
         return NULL;
     snprintf(c->cluster, sizeof c->cluster, "%s", cluster);
+    c->number = cs->heard_of++;
     if (kr_map_put(&cs->by_cluster, kr_bytes_str(c->cluster), c) == 0)
         return c;
     free(c);
@@ -437,6 +445,7 @@ const struct kr_resource_type *hub_catalog_find(const struct hub_catalogs *cs, c
 struct vote {
     struct kr_resource_type type;
     size_t clusters;
+    uint64_t since;
 };
 
 static int by_variant(const struct vote *a, const struct vote *b)
@@ -485,9 +494,12 @@ static size_t elect(struct vote *v, size_t n)
 
             for (size_t i = at; i < next; i++) {
                 one.clusters += i > at ? v[i].clusters : 0;
+                one.since = v[i].since < one.since ? v[i].since : one.since;
                 prefer += v[i].type.preferred ? v[i].clusters : 0;
             }
-            if (one.clusters > best.clusters)
+            /* Of as many: who was there first. A new cluster alone overrules nobody. */
+            if (one.clusters > best.clusters ||
+                (one.clusters == best.clusters && one.since < best.since))
                 best = one;
             at = next;
         }
@@ -497,7 +509,8 @@ static size_t elect(struct vote *v, size_t n)
     return kept;
 }
 
-/* One version of each group is the preferred one: that of most clusters, or else the newest. */
+/* One version of each group is the preferred one: that of most clusters; of as many, that which was
+ * there first; or else the newest. */
 static void prefer(struct vote *v, size_t n)
 {
     for (size_t at = 0; at < n;) {
@@ -505,7 +518,9 @@ static void prefer(struct vote *v, size_t n)
         size_t end = at;
 
         for (; end < n && kr_bytes_eq(v[at].type.group, v[end].type.group); end++) {
-            if (v[end].clusters > v[best].clusters)
+            if (v[end].clusters > v[best].clusters ||
+                (v[end].clusters == v[best].clusters && v[end].clusters != 0 &&
+                 v[end].since < v[best].since))
                 best = end;
         }
         for (size_t i = at; i < end; i++)
@@ -528,7 +543,7 @@ static struct vote *gather(struct hub_catalogs *cs, size_t *n)
     pos = 0;
     while (v != NULL && (s = kr_map_next(&cs->sets, &pos, NULL)) != NULL) {
         for (size_t i = 0; i < s->n; i++)
-            v[(*n)++] = (struct vote){s->types[i], s->clusters};
+            v[(*n)++] = (struct vote){s->types[i], s->clusters, s->since};
     }
     return v;
 }

@@ -25,9 +25,10 @@ bool hub_catalogs_has(const struct hub_catalogs *cs, const char *cluster); /* it
 const struct kr_resource_type *hub_catalog_find(const struct hub_catalogs *cs, const char *cluster,
                                                 struct kr_bytes group, struct kr_bytes version,
                                                 struct kr_bytes resource);
-/* The union: where clusters disagree on kind or scope, the majority counts. Sorted by group (""
- * first), version (newest first, as kube-apiserver orders them), resource. Valid until the next
- * update; `generation` tells. */
+/* The union: where clusters disagree on kind or scope, the majority counts; of two that are as
+ * many, the one that was there first, so that no new cluster changes a type for the others. Sorted
+ * by group ("" first), version (newest first, as kube-apiserver orders them), resource. Valid until
+ * the next update; `generation` tells. */
 const struct kr_resource_type *hub_catalogs_union(struct hub_catalogs *cs, size_t *n);
 const struct kr_resource_type *hub_catalogs_find(struct hub_catalogs *cs, struct kr_bytes group,
                                                  struct kr_bytes version, struct kr_bytes resource);

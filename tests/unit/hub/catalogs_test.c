@@ -127,6 +127,29 @@ static void test_union_when_kinds_differ_then_majority_counts(void **state)
     hub_catalogs_destroy(cs);
 }
 
+static void test_union_when_as_many_differ_then_who_was_there_first_counts(void **state)
+{
+    struct hub_catalogs *cs = hub_catalogs_create();
+    struct kr_resource_type pods = type("", "v1", "pods", "Pod");
+    struct kr_resource_type more[] = {pods, type("x.io", "v1", "widgets", "Widget")};
+    struct kr_resource_type odd[] = {type("", "v1", "pods", "Evil"), type("", "v9", "pods", "Pod")};
+    const struct kr_resource_type *t;
+
+    (void)state;
+    more[0].preferred = odd[1].preferred = true;
+    assert_int_equal(tell(cs, "c1", &pods, 1, false), 0);
+    assert_int_equal(tell(cs, "c2", odd, 2, false), 0);
+    assert_int_equal(tell(cs, "c1", more, 2, false), 0); /* a new catalog, an old cluster */
+    t = hub_catalogs_find(cs, KR_LIT(""), KR_LIT("v1"), KR_LIT("pods"));
+    assert_true(kr_bytes_is(t->kind, "Pod"));
+    assert_true(t->preferred);
+    assert_false(hub_catalogs_find(cs, KR_LIT(""), KR_LIT("v9"), KR_LIT("pods"))->preferred);
+    hub_catalogs_remove(cs, "c1");
+    t = hub_catalogs_find(cs, KR_LIT(""), KR_LIT("v1"), KR_LIT("pods"));
+    assert_true(kr_bytes_is(t->kind, "Evil"));
+    hub_catalogs_destroy(cs);
+}
+
 static void test_union_when_versions_are_preferred_then_one_per_group(void **state)
 {
     struct hub_catalogs *cs = hub_catalogs_create();
@@ -243,6 +266,7 @@ int main(void)
         cmocka_unit_test(test_update_when_told_then_found_and_copied),
         cmocka_unit_test(test_union_when_clusters_differ_then_sorted_sum),
         cmocka_unit_test(test_union_when_kinds_differ_then_majority_counts),
+        cmocka_unit_test(test_union_when_as_many_differ_then_who_was_there_first_counts),
         cmocka_unit_test(test_union_when_versions_are_preferred_then_one_per_group),
         cmocka_unit_test(test_update_when_it_comes_in_parts_then_shown_at_the_end),
         cmocka_unit_test(test_update_when_names_are_odd_then_left_out),
