@@ -70,7 +70,7 @@ static void deny_closed(struct agent_verdict *v, const struct closed *c)
     char rule[sizeof v->rule];
 
     snprintf(rule, sizeof rule, "closed:%.38s", c->name);
-    deny(v, rule, "%s are closed by default (open: [%s] in the policy file)", c->text, c->name);
+    deny(v, rule, "%s: closed by default (open: [%s] in the policy file)", c->text, c->name);
 }
 
 static bool in_own_namespace(const struct agent_policy *p, const struct kr_request_info *ri)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/question.h"
 
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define PATH_LIMIT (32u * 1024)
 #define PAGE "500"
@@ -84,8 +85,9 @@ int agent_question_ask(const struct agent_question *q, struct agent_get *get)
 
 bool agent_server_streams(const char *version)
 {
-    unsigned major, minor;
+    char *end;
 
-    return sscanf(version, "v%3u.%4u", &major, &minor) != 2 || major != 1 ||
-           minor >= STREAMS_SINCE_MINOR;
+    if (strncmp(version, "v1.", 3) != 0)
+        return true;
+    return strtoul(version + 3, &end, 10) >= STREAMS_SINCE_MINOR || end == version + 3;
 }

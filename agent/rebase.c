@@ -107,7 +107,7 @@ static int compare(struct agent_rebase *rb, const struct kr_profile *profile,
                    struct kr_bytes *version)
 {
     struct kr_buf slim = {.max = AGENT_REBASE_MAX};
-    struct kr_slim seen;
+    struct kr_slim seen = {.lossy = false};
     uint64_t hash = 0;
     int rc = kr_scan_check(kr_buf_bytes(&rb->live), KR_SCAN_DEPTH_MAX, NULL);
 
@@ -138,7 +138,7 @@ static void send_on(struct agent_rebase *rb, struct kr_bytes version)
 static void judge(struct agent_rebase *rb)
 {
     struct agent_sync_view view;
-    struct kr_bytes version;
+    struct kr_bytes version = {NULL, 0};
     int rc;
 
     if (!agent_sync_find(rb->c, rb->rebase->subscription, &view)) {

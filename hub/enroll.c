@@ -191,7 +191,7 @@ static int on_message(void *user, struct kr_bytes message)
     log_call(k, rc, &got, &why);
     if (rc == 0)
         rc = answer(k, &got);
-    else
+    if (rc != 0)
         kr_grpc_finish(&k->stream,
                        rc == KR_EPROTO || rc == KR_EINVAL || rc == KR_ETOOBIG
                            ? KR_GRPC_INVALID_ARGUMENT

@@ -150,6 +150,7 @@ static void ask(struct source *s)
     struct kr_head head;
     int rc;
 
+    KR_ASSERT(s->issuer != NULL);
     kr_head_init(&head, KR_HEAD_MAX);
     head.method = KR_LIT("GET");
     head.scheme = KR_LIT("https");

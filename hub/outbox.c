@@ -41,6 +41,7 @@ static int add(struct hub_outbox *o, struct hub_shown *shared, size_t from, size
             return KR_ENOMEM;
         o->parts = grown;
     }
+    KR_ASSERT(o->parts != NULL);
     o->parts[o->count++] = (struct hub_outbox_part){shared, from, n};
     o->size += n;
     return 0;

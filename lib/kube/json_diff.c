@@ -328,7 +328,8 @@ static int member_is_new(struct diff *d, const struct kr_place *place, struct kr
 static int diff_member(struct diff *d, const struct frame *f, const struct kr_member *served,
                        const struct kr_member *wanted)
 {
-    struct kr_bytes name = served != NULL ? served->name : wanted->name;
+    const struct kr_member *either = served != NULL ? served : wanted; /* one is there */
+    struct kr_bytes name = either != NULL ? either->name : (struct kr_bytes){NULL, 0};
     struct kr_place place = kr_place_member(d->reach, &f->place, name);
     bool was = served != NULL && kr_shape_of(served->value) != KR_SHAPE_NULL;
     bool shall = wanted != NULL && kr_shape_of(wanted->value) != KR_SHAPE_NULL;

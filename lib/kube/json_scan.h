@@ -38,7 +38,7 @@ bool kr_scan_key_is(struct kr_bytes key, const char *name);
 bool kr_scan_find(struct kr_bytes object, const char *name, struct kr_bytes *value);
 static inline bool kr_scan_is_string(struct kr_bytes value)
 {
-    return value.n >= 2 && value.p[0] == '"';
+    return value.n >= 2 && value.p != NULL && value.p[0] == '"';
 }
 /* A string that has no escapes: what stands between its quotes; false for all others. */
 bool kr_scan_plain(struct kr_bytes value, struct kr_bytes *out);
