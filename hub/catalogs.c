@@ -463,8 +463,10 @@ static int by_vote(const void *x, const void *y)
 
     if (order == 0)
         order = by_variant(a, b);
-    /* The more common set first: its short names are shown. */
-    return order != 0 ? order : (a->clusters < b->clusters) - (a->clusters > b->clusters);
+    /* The more common set first, or the older one: its short names are shown. */
+    if (order == 0)
+        order = (a->clusters < b->clusters) - (a->clusters > b->clusters);
+    return order != 0 ? order : (a->since > b->since) - (a->since < b->since);
 }
 
 /* Votes that are equal by type, and variant: [from, to). */
