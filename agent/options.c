@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/options.h"
 
+#include "agent/policy.h"
 #include "base/err.h"
 #include "base/log.h"
 
@@ -230,6 +231,16 @@ static const struct kr_option table[] = {
      .text = "how many of FILE.1, FILE.2, ... are kept"},
 };
 
+/* An edge whose policy has a fault must be told before it runs, not when it restarts one day. */
+static int check_policy(const char *file, struct kr_note *why)
+{
+    struct agent_policy *policy = NULL;
+    int rc = file != NULL ? agent_policy_load(&policy, file, NULL, why) : 0;
+
+    agent_policy_destroy(policy);
+    return rc;
+}
+
 static int check(const void *config, struct kr_note *why)
 {
     const struct agent_options *o = config;
@@ -240,7 +251,7 @@ static int check(const void *config, struct kr_note *why)
         return kr_note_set(why, KR_EINVAL, "certFile and keyFile, or stateDir, are required");
     if (o->join_token != NULL && o->join_token_file != NULL)
         return kr_note_set(why, KR_EINVAL, "joinToken or joinTokenFile, not both");
-    return 0;
+    return check_policy(o->policy_file, why);
 }
 
 const struct kr_program agent_program = {
