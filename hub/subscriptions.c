@@ -281,8 +281,25 @@ static bool is_settled(const struct hub_site *site, const struct hub_wanted *wan
     if (hub_site_conn(site) == NULL)
         return true;
     if (sub == NULL)
-        return !hub_site_is_silent(site);
-    return sub->shelf->synced || sub->shelf->problem != KR_SYNC_OK;
+        return !hub_site_is_silent(site) || site->overdue;
+    return sub->shelf->synced || sub->shelf->problem != KR_SYNC_OK || sub->overdue;
+}
+
+/* Somebody has waited in vain: nobody else does, or one agent could hold up every list of all. */
+static void give_up(struct hub_subscriptions *s, const struct hub_wanted *wanted)
+{
+    KR_LIST_FOREACH(node, &s->sites)
+    {
+        struct hub_site *site = KR_CONTAINER_OF(node, struct hub_site, link);
+        struct hub_sub *sub = find_sub(site, wanted);
+
+        if (is_settled(site, wanted))
+            continue;
+        if (sub != NULL)
+            sub->overdue = true;
+        else
+            site->overdue = true;
+    }
 }
 
 static bool is_ready(struct hub_subscriptions *s, const struct hub_wanted *wanted)
@@ -314,8 +331,10 @@ static void tell_ready(struct hub_subscriptions *s, struct hub_wanted *wanted)
 static void on_deadline(struct kr_timer *timer)
 {
     struct hub_want *want = KR_CONTAINER_OF(timer, struct hub_want, deadline);
+    struct hub_wanted *wanted = find_wanted(want->owner, want->type);
 
-    tell(find_wanted(want->owner, want->type), want);
+    give_up(want->owner, wanted);
+    tell(wanted, want);
 }
 
 static void on_refresh(struct kr_task *task)

@@ -38,6 +38,7 @@ struct hub_site {
     struct kr_timer retry;  /* of the Catalog call */
     struct kr_timer settle; /* until more catalogs may come */
     bool mute;              /* there is no catalog to wait for */
+    bool overdue;           /* a reader waited for its catalog in vain, others do not */
 };
 
 struct hub_wanted {
@@ -68,6 +69,7 @@ struct hub_sub {
     struct kr_backoff backoff;
     struct kr_timer retry; /* running: the next attempt, or another look at the room */
     bool penalty;          /* a new tunnel does not shorten the wait */
+    bool overdue;          /* a reader waited for it in vain, others do not */
     struct hub_sync_stats stats;
 };
 

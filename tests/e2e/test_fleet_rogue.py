@@ -5,10 +5,11 @@ What is known of the other cluster stays as it is, byte for byte."""
 import json
 import random
 import struct
+import time
 
 import pytest
 
-from clock import wait_until
+from clock import SLOWNESS, wait_until
 from fleet import PARTIAL_LIST, TABLE, Fleet, cluster_of
 from h2.events import RequestReceived, StreamEnded, StreamReset, WindowUpdated
 from test_fleet_model import seed_of_run
@@ -160,7 +161,7 @@ LIES = {
 
 @pytest.fixture
 def victim(world):
-    fleet = Fleet(world, names=("c1",), pods=60, cacheQuota="2MiB")
+    fleet = Fleet(world, names=("c1",), pods=60, cacheQuota="2MiB", fleetWait="1s")
     fleet.pod("c1", "same")
     fleet.pod("c1", "lie")
     fleet.wait_synced()
@@ -278,6 +279,22 @@ def test_T33_a_rogue_agent_that_sends_bytes_at_random(victim):
         unharmed(victim, before)
     except AssertionError as error:
         raise AssertionError(f"KUBERELAY_TEST_SEED={seed}: {error}") from error
+
+
+@pytest.mark.parametrize("catalog", [CATALOG, [b"\x00"]])
+def test_T33_an_agent_that_is_never_ready_holds_up_one_reader_once(victim, catalog):
+    before = all_seen(victim)
+    agent = rogue(victim, catalog, [b"\x00"])
+    try:
+        wait_until(lambda: agent.queues, 20, "a call")
+        victim.get(PODS)  # this one may wait for it, fleetWait at most
+        begun = time.monotonic()
+        for _ in range(5):
+            assert "1 loading" in victim.get(PODS).get("warning")
+        assert time.monotonic() - begun < 2 * SLOWNESS
+        unharmed(victim, before)
+    finally:
+        agent.close()
 
 
 def test_T33_a_small_rogue_agent_shows_what_is_its_own(victim):

@@ -119,6 +119,7 @@ static void test_want_when_nothing_comes_then_told_at_the_deadline(void **state)
     struct world w;
     struct agent a;
     struct reader r;
+    struct reader next;
 
     (void)state;
     start(&w, &a, NO_PROFILES);
@@ -127,6 +128,12 @@ static void test_want_when_nothing_comes_then_told_at_the_deadline(void **state)
     assert_int_equal(r.told, 0);
     run(&w, 1);
     assert_int_equal(r.told, 1);
+    /* Nobody waits for it again. */
+    assert_int_equal(read_type(&w, &next, "pods"), 0);
+    run(&w, 0);
+    assert_int_equal(next.told, 1);
+    assert_int_equal(complete(&w, "pods").loading, 1);
+    hub_subscriptions_release(&next.want);
     agent_end_snapshot(open_call(&a, "pods"), "1");
     assert_int_equal(r.told, 1);
     hub_subscriptions_release(&r.want);
