@@ -42,7 +42,7 @@ stage_release() { (build release); }
 stage_unit() { (build release) && run_ctest release; }
 stage_asan() { (build asan) && run_ctest asan; }
 # The corpus replay has no threads; the fault tests replace the allocator, as the sanitizer does.
-stage_tsan() { (build tsan) && run_ctest tsan -E '^fuzz/|/faults_test$|_nomem_test$'; }
+stage_tsan() { (build tsan) && run_ctest tsan -E '^fuzz/|faults_test$|_nomem_test$'; }
 stage_e2e() { (build asan) && run_pytest kubesim build/asan; }
 
 stage_fuzz() {
