@@ -46,7 +46,7 @@ stage_tsan() { (build tsan) && run_ctest tsan -E '^fuzz/|faults_test$|_nomem_tes
 stage_e2e() { (build asan) && run_pytest kubesim build/asan; }
 
 stage_fuzz() {
-    local seconds=10 name log rc=0
+    local seconds=5 name log rc=0
     if [[ ${#long[@]} -gt 0 ]]; then seconds=120; fi
     rm -f "$root"/build/fuzz-work/*.log
     (build fuzz) || return
