@@ -6,10 +6,9 @@
 
 #include "agent/counters.h"
 #include "base/err.h"
+#include "base/uuid.h"
 #include "certs/chained_log.h"
 #include "kube/audit_event.h"
-
-#define ID_SIZE 37
 
 struct agent_audit {
     struct agent_core *c;
@@ -23,7 +22,7 @@ struct agent_audit_entry {
     bool forbid;
     const char *reason;
     char rule[sizeof((struct agent_verdict *)NULL)->rule];
-    char uid[ID_SIZE];
+    char uid[KR_UUID_TEXT];
     struct kr_buf text; /* of kr_audit_request_write */
 };
 
@@ -93,18 +92,6 @@ void agent_audit_reopen(struct agent_core *c)
 
 /* ---- entries ---- */
 
-/* The 16 bytes as a UUID is written. */
-static void write_id(const uint8_t id[16], char out[ID_SIZE])
-{
-    for (size_t i = 0, at = 0; i < 16; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            out[at++] = '-';
-        out[at++] = "0123456789abcdef"[id[i] >> 4];
-        out[at++] = "0123456789abcdef"[id[i] & 15];
-    }
-    out[ID_SIZE - 1] = '\0';
-}
-
 static void entry_free(struct agent_audit_entry *e)
 {
     kr_buf_deinit(&e->text);
@@ -117,7 +104,7 @@ static struct agent_audit_entry *entry_make(const struct kr_audit_request *a, co
 
     if (e == NULL)
         return NULL;
-    write_id(uid, e->uid);
+    kr_uuid_write(uid, e->uid);
     kr_buf_init(&e->text, KR_AUDIT_LINE_MAX);
     if (kr_audit_request_write(a, &e->text) == 0)
         return e;
@@ -270,14 +257,14 @@ struct agent_audit_entry *agent_audit_sync(struct agent_core *c, const char *rep
         .received_wall_us = c->sched->now_wall_ms * 1000,
     };
     struct agent_audit_entry *e;
-    char id[ID_SIZE];
+    char id[KR_UUID_TEXT];
     uint64_t words[2];
 
     if (c->audit == NULL)
         return NULL;
     words[0] = kr_rand_u64(&c->rand);
     words[1] = kr_rand_u64(&c->rand);
-    write_id((const uint8_t *)words, id);
+    kr_uuid_write((const uint8_t *)words, id);
     a.id = kr_bytes_str(id);
     e = entry_make(&a, (const uint8_t *)words);
     if (e == NULL)

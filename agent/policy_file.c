@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/policy.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,12 +103,13 @@ static const struct kr_yaml_field verified_fields[] = {
 static int read_rule(struct kr_yaml_reader *r, const struct kr_yaml_node *node, size_t i,
                      struct agent_policy_rule *rule)
 {
-    char what[32] = "rules";
-    int rc = kr_yaml_map_read(r, what, node, rule_fields, COUNT(rule_fields), rule);
+    char what[32];
+    int rc;
 
-    (void)i;
+    snprintf(what, sizeof what, "rules[%zu]", i);
+    rc = kr_yaml_map_read(r, what, node, rule_fields, COUNT(rule_fields), rule);
     if (rc == 0 && (rule->resources.in.n == 0 || rule->verbs.in.n == 0))
-        rc = kr_yaml_fault(r, node, "rules: resources and verbs are needed");
+        rc = kr_yaml_fault(r, node, "%s: resources and verbs are needed", what);
     rule->namespaces.all = rule->namespaces.all || rule->namespaces.in.n == 0;
     return rc;
 }

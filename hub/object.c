@@ -1,62 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One allocation for each object, with all its texts behind the header. */
+#include "base/uuid.h"
 #include "hub/cache_internal.h"
 
-#define UUID_TEXT 36
-#define UUID_BYTES 16
 #define PACKED_MAX (UINT32_C(1) << 30)
 /* A resourceVersion grows by a digit now and then: then the object need not move. */
 #define VERSION_SPARE 2
-
-static const char digits[] = "0123456789abcdef";
-
-static bool is_dash(size_t i)
-{
-    return i == 8 || i == 13 || i == 18 || i == 23;
-}
-
-/* Lower case only: upper case would not come back as it was. */
-static int digit_of(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static bool uuid_pack(struct kr_bytes text, uint8_t out[UUID_BYTES])
-{
-    size_t at = 0;
-
-    if (text.n != UUID_TEXT)
-        return false;
-    for (size_t i = 0; i < UUID_TEXT; i++) {
-        int d = digit_of(text.p[i]);
-
-        if (is_dash(i) ? text.p[i] != '-' : d < 0)
-            return false;
-        if (is_dash(i))
-            continue;
-        out[at / 2] = (uint8_t)(at % 2 == 0 ? d << 4 : out[at / 2] | d);
-        at++;
-    }
-    return true;
-}
-
-static struct kr_bytes uuid_text(const uint8_t *in, char buf[HUB_UID_BUF])
-{
-    size_t at = 0;
-
-    for (size_t i = 0; i < UUID_TEXT; i++) {
-        if (is_dash(i)) {
-            buf[i] = '-';
-            continue;
-        }
-        buf[i] = digits[at % 2 == 0 ? in[at / 2] >> 4 : in[at / 2] & 15];
-        at++;
-    }
-    buf[UUID_TEXT] = '\0';
-    return kr_bytes_of(buf, UUID_TEXT);
-}
 
 /* ---- where the texts are ---- */
 
@@ -67,7 +16,10 @@ static const uint8_t *uid_at(const struct hub_object *o)
 
 struct kr_bytes hub_object_uid(const struct hub_object *o, char buf[HUB_UID_BUF])
 {
-    return o->uuid ? uuid_text(uid_at(o), buf) : kr_bytes_of(uid_at(o), o->uid_n);
+    if (!o->uuid)
+        return kr_bytes_of(uid_at(o), o->uid_n);
+    kr_uuid_write(uid_at(o), buf);
+    return kr_bytes_of(buf, KR_UUID_TEXT - 1);
 }
 
 struct kr_bytes hub_object_packed(const struct hub_object *o)
@@ -102,7 +54,7 @@ size_t hub_object_bytes(const struct hub_object *o)
 
 int hub_object_measure(const struct hub_incoming *in, size_t *size)
 {
-    uint8_t uuid[UUID_BYTES];
+    uint8_t uuid[KR_UUID_SIZE];
 
     if (in->ns.n > UINT8_MAX || in->name.n > UINT8_MAX || in->uid.n > UINT8_MAX ||
         in->version.n > UINT8_MAX - VERSION_SPARE - 16 || in->dictionary > UINT8_MAX)
@@ -112,8 +64,8 @@ int hub_object_measure(const struct hub_incoming *in, size_t *size)
     if (kr_bytes_find(in->ns, '\0') != in->ns.n || kr_bytes_find(in->name, '\0') != in->name.n)
         return KR_EINVAL;
     *size = offsetof(struct hub_object, data) + in->ns.n + 1 + in->name.n +
-            (uuid_pack(in->uid, uuid) ? UUID_BYTES : in->uid.n) + in->packed.n + in->version.n +
-            VERSION_SPARE;
+            (kr_uuid_read(in->uid, uuid) ? KR_UUID_SIZE : in->uid.n) + in->packed.n +
+            in->version.n + VERSION_SPARE;
     return 0;
 }
 
@@ -130,12 +82,12 @@ static void fill(struct hub_object *o, const struct hub_incoming *in)
 
     *at++ = '\0';
     at = put(at, in->name);
-    o->uuid = uuid_pack(in->uid, at);
+    o->uuid = kr_uuid_read(in->uid, at);
     if (o->uuid)
-        at += UUID_BYTES;
+        at += KR_UUID_SIZE;
     else
         at = put(at, in->uid);
-    o->uid_n = (uint8_t)(o->uuid ? UUID_BYTES : in->uid.n);
+    o->uid_n = (uint8_t)(o->uuid ? KR_UUID_SIZE : in->uid.n);
     put(put(at, in->packed), in->version);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/uuid.h"
 #include "hub/access.h"
 #include "hub/audit.h"
 #include "hub/counters.h"
@@ -21,12 +22,7 @@ static void make_id(struct hub_request *r)
     memcpy(r->id + 8, &b, 8);
     r->id[6] = (uint8_t)(0x40 | (r->id[6] & 0x0F));
     r->id[8] = (uint8_t)(0x80 | (r->id[8] & 0x3F));
-    for (size_t i = 0, at = 0; i < 16; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            r->audit_id[at++] = '-';
-        r->audit_id[at++] = "0123456789abcdef"[r->id[i] >> 4];
-        r->audit_id[at++] = "0123456789abcdef"[r->id[i] & 15];
-    }
+    kr_uuid_write(r->id, r->audit_id);
 }
 
 void hub_request_start(struct hub_worker *w, const struct hub_peer *peer, struct kr_exchange *ex)
