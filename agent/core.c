@@ -14,11 +14,16 @@ static void find_namespace(const struct agent_options *o, char *out, size_t size
 {
     char path[512];
     struct kr_buf text = {0};
+    struct kr_bytes name;
 
     out[0] = '\0';
     snprintf(path, sizeof path, "%s/namespace", o->service_account_dir);
-    if (kr_file_read(&text, path, 4096, NULL) == 0)
-        snprintf(out, size, "%.*s", (int)strcspn((const char *)text.p, "\n"), (const char *)text.p);
+    if (kr_file_read(&text, path, 4096, NULL) == 0) {
+        name = kr_buf_bytes(&text); /* no NUL behind it, and mostly no newline either */
+        name.n = kr_bytes_find(name, '\n');
+        if (kr_is_dns_label(name))
+            snprintf(out, size, "%.*s", (int)name.n, (const char *)name.p);
+    }
     kr_buf_deinit(&text);
 }
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "agent/core.h"
 #include "base/err.h"
 
 static struct agent_policy *load(const char *text, struct kr_note *why)
@@ -113,6 +114,45 @@ static void test_policy_closes_its_own_namespace(void **state)
     assert_true(may(p, "GET", "/api/v1/namespaces/own/pods"));
     assert_false(may(p, "GET", "/api/v1/namespaces/mine/pods"));
     agent_policy_destroy(p);
+}
+
+static void with_namespace(const char *dir, const char *text, const char *expected)
+{
+    struct agent_options options = {.service_account_dir = dir};
+    struct agent_core c = {.options = &options};
+    struct kr_note why = {""};
+    char path[128];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/namespace", dir);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
+    assert_int_equal(agent_core_load_policy(&c, &why), 0);
+    if (expected == NULL)
+        assert_null(c.policy->own_namespace);
+    else
+        assert_string_equal(c.policy->own_namespace, expected);
+    agent_policy_destroy(c.policy);
+    unlink(path);
+}
+
+static void test_policy_knows_the_namespace_of_its_pod(void **state)
+{
+    char dir[] = "/tmp/kr-account-XXXXXX";
+    char longest[65] = "";
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    with_namespace(dir, "kuberelay", "kuberelay"); /* as the kubelet writes it */
+    with_namespace(dir, "kuberelay\n", "kuberelay");
+    memset(longest, 'n', 63);
+    with_namespace(dir, longest, longest);
+    longest[63] = 'n';
+    with_namespace(dir, longest, NULL);
+    with_namespace(dir, "", NULL);
+    with_namespace(dir, "No Name", NULL);
+    rmdir(dir);
 }
 
 static void test_policy_that_writes_keeps_rights_and_credentials_closed(void **state)
@@ -257,6 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_policy_without_a_file_only_reads),
         cmocka_unit_test(test_policy_closes_its_own_namespace),
+        cmocka_unit_test(test_policy_knows_the_namespace_of_its_pod),
         cmocka_unit_test(test_policy_that_writes_keeps_rights_and_credentials_closed),
         cmocka_unit_test(test_policy_rules_allow_what_they_name),
         cmocka_unit_test(test_policy_star_does_not_open_what_is_closed),
