@@ -146,6 +146,13 @@ class SecondAgent:
         self.h2.send_data(stream, answer, end_stream=True)
 
     def close(self):
+        """The thread must be out of the socket first: its number goes to the next one that opens."""
+        try:
+            socket.socket.shutdown(self.tls, socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.thread.join(scaled(10))
+        assert not self.thread.is_alive()
         self.tls.close()
 
 
