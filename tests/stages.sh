@@ -45,10 +45,12 @@ stage_asan() { (build asan) && run_ctest asan; }
 stage_tsan() { (build tsan) && run_ctest tsan -E '^fuzz/|faults_test$|_nomem_test$'; }
 stage_e2e() { (build asan) && run_pytest kubesim build/asan; }
 
+# The same inputs in every run, as far as the seconds reach; `./dev fuzz` looks for new ones.
 stage_fuzz() {
     local seconds=5 name log rc=0
+    local -x KUBERELAY_TEST_SEED=${KUBERELAY_TEST_SEED:-1}
     if [[ ${#long[@]} -gt 0 ]]; then seconds=120; fi
-    rm -f "$root"/build/fuzz-work/*.log
+    rm -rf "$root"/build/fuzz-work/*/ "$root"/build/fuzz-work/*.log
     (build fuzz) || return
     (fuzz "$seconds") || rc=$?
     for name in build/fuzz/tests/*_fuzz; do
