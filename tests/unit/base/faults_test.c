@@ -2,7 +2,6 @@
 /* Memory that runs out at the Nth allocation, for every N: each module answers with its code, leaks
  * nothing and can be used or destroyed afterwards. The allocator is replaced in this program only.
  */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../every_alloc.h"
 #include "base/arena.h"
 #include "base/config.h"
 #include "base/err.h"
@@ -21,67 +21,6 @@
 #include "base/metrics.h"
 #include "base/options.h"
 #include "base/sched.h"
-
-static long left = -1; /* allocations until one fails; below 0: none does */
-static int failed;
-
-static int must_fail(void)
-{
-    if (left < 0 || left-- > 0)
-        return 0;
-    failed = 1;
-    return 1;
-}
-
-void *malloc(size_t n)
-{
-    static void *(*real)(size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "malloc");
-    return must_fail() ? NULL : real(n);
-}
-
-void *realloc(void *p, size_t n)
-{
-    static void *(*real)(void *, size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "realloc");
-    return must_fail() ? NULL : real(p, n);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    static void *(*real)(size_t, size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "calloc");
-    return must_fail() ? NULL : real(n, size);
-}
-
-/* Runs `work` with the 1st, 2nd, ... allocation failing until one run meets no failure; that run
- * must succeed, each other one must fail with KR_ENOMEM (or not mind). */
-static void for_every_allocation(int (*work)(void))
-{
-    int runs = 0;
-
-    for (long n = 0;; n++) {
-        int rc;
-
-        failed = 0;
-        left = n;
-        rc = work();
-        left = -1;
-        if (!failed) {
-            assert_int_equal(rc, 0);
-            break;
-        }
-        assert_true(rc == KR_ENOMEM || rc == 0);
-        runs++;
-    }
-    assert_true(runs > 0);
-}
 
 static int use_buf(void)
 {

@@ -2,58 +2,17 @@
 /* Memory that runs out at the Nth allocation, for every N, in a session: whatever fails, every
  * exchange and connection ends once, nothing leaks, nothing hangs. The allocator is replaced in
  * this program only; the pipe between the two ends is static, so that only lib/http is hit. */
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
 
+#include "../failing_alloc.h"
 #include "base/assert.h"
 #include "base/err.h"
 #include "http/h2_session.h"
 #include "http/reply.h"
-
-/* AddressSanitizer itself allocates before its shadow memory is there. */
-#define EARLY __attribute__((no_sanitize("address", "undefined")))
-
-static long left = -1; /* allocations until one fails; below 0: none does */
-static int failed;
-
-EARLY static int must_fail(void)
-{
-    if (left < 0 || left-- > 0)
-        return 0;
-    failed = 1;
-    return 1;
-}
-
-EARLY void *malloc(size_t n)
-{
-    static void *(*real)(size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "malloc");
-    return must_fail() ? NULL : real(n);
-}
-
-EARLY void *realloc(void *p, size_t n)
-{
-    static void *(*real)(void *, size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "realloc");
-    return must_fail() ? NULL : real(p, n);
-}
-
-EARLY void *calloc(size_t n, size_t size)
-{
-    static void *(*real)(size_t, size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "calloc");
-    return must_fail() ? NULL : real(n, size);
-}
 
 /* ---- two ends ---- */
 
@@ -239,10 +198,10 @@ static int once(long n)
     int conns;
 
     p = (struct party){0};
-    failed = 0;
+    alloc_failed = false;
     kr_sched_init(&p.sched, 1000, 1000);
     assert_int_equal(kr_h2_shared_init(&p.shared, 1 << 20), 0);
-    left = n;
+    allocs_left = n;
     p.client.conn = create(&p, &p.client, false);
     p.server.conn = create(&p, &p.server, true);
     conns = (p.client.conn != NULL) + (p.server.conn != NULL);
@@ -252,7 +211,7 @@ static int once(long n)
             open_it(&p);
         work(&p);
     }
-    left = -1;
+    allocs_left = -1;
     assert_true(p.ex == NULL || p.done == 1); /* nobody had to close it for that */
     if (p.client.conn != NULL && !p.client.closed)
         kr_conn_close(p.client.conn);
@@ -270,7 +229,7 @@ static int once(long n)
     assert_int_equal(p.sched.count, 0);
     kr_h2_shared_deinit(&p.shared);
     kr_sched_deinit(&p.sched);
-    return failed;
+    return alloc_failed;
 }
 
 static void test_session_when_each_allocation_fails_once_then_all_ends(void **state)

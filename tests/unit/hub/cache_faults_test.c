@@ -2,47 +2,8 @@
 /* Memory that runs out at the Nth allocation, for every N: the cache stays whole, what it cannot do
  * it says, what it cannot keep (a log, a pin) is told as 410, and nothing leaks. The allocator is
  * replaced in this program only. */
-#include <dlfcn.h>
-
+#include "../failing_alloc.h"
 #include "cache_world.h"
-
-static long left = -1; /* allocations until one fails; below 0: none does */
-static int failed;
-
-static int must_fail(void)
-{
-    if (left < 0 || left-- > 0)
-        return 0;
-    failed = 1;
-    return 1;
-}
-
-void *malloc(size_t n)
-{
-    static void *(*real)(size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "malloc");
-    return must_fail() ? NULL : real(n);
-}
-
-void *realloc(void *p, size_t n)
-{
-    static void *(*real)(void *, size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "realloc");
-    return must_fail() ? NULL : real(p, n);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    static void *(*real)(size_t, size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "calloc");
-    return must_fail() ? NULL : real(n, size);
-}
 
 /* Runs `work` with one allocation after the other failing, until one run meets no failure. */
 static void for_every_allocation(void (*work)(void))
@@ -50,11 +11,11 @@ static void for_every_allocation(void (*work)(void))
     int runs = 0;
 
     for (long n = 0;; n++) {
-        failed = 0;
-        left = n;
+        alloc_failed = false;
+        allocs_left = n;
         work();
-        left = -1;
-        if (!failed)
+        allocs_left = -1;
+        if (!alloc_failed)
             break;
         runs++;
     }
@@ -132,7 +93,7 @@ static void work_put(void)
             assert_int_equal(hub_shelf_get(w.shelf, in.ns, in.name)->hash, i);
             continue;
         }
-        assert_true(failed);
+        assert_true(alloc_failed);
         assert_ptr_equal(hub_shelf_get(w.shelf, in.ns, in.name), old);
         assert_int_equal(w.shelf->objects, objects);
         assert_int_equal(w.shelf->bytes, bytes);
@@ -163,7 +124,7 @@ static void follow(struct follower *f)
     while ((rc = hub_place_next(&f->place, &e)) == 1)
         assert_int_equal(e->revision, f->expected[f->seen++]);
     if (rc == KR_ENOENT) {
-        assert_true(failed);
+        assert_true(alloc_failed);
         hub_place_at_end(f->place.type, &f->place);
         f->seen = f->n;
     }
@@ -210,7 +171,7 @@ static void check_pin(struct small *w, struct hub_pin *pin, unsigned expected)
     while (hub_walk_next(walk, &cluster) != NULL)
         n++;
     if (hub_pin_broken(pin))
-        assert_true(failed);
+        assert_true(alloc_failed);
     else
         assert_int_equal(n, expected);
     hub_walk_destroy(walk);
@@ -288,11 +249,11 @@ static void work_walk(void)
  * about: their allocations do not fail. */
 static void work_delete_hash(void)
 {
-    long allowed = left;
+    long allowed = allocs_left;
     struct small w;
     bool ready;
 
-    left = -1;
+    allocs_left = -1;
     ready = small_init(&w);
     assert_true(ready);
     for (unsigned i = 0; i < 1200; i++) {
@@ -301,7 +262,7 @@ static void work_delete_hash(void)
         snprintf(name, sizeof name, "pod-%u", i);
         assert_int_equal(put(w.shelf, "ns", name, i), 0);
     }
-    left = allowed;
+    allocs_left = allowed;
     for (unsigned i = 0; i < 100; i++) {
         char name[16];
 

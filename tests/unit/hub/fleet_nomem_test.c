@@ -2,54 +2,12 @@
 /* Memory that runs out at the Nth allocation, for every N, while the fleet view answers: each
  * request ends once, with an error or a cut answer, and nothing leaks. The allocator is replaced in
  * this program only; the client allocates nothing. */
+#include "../failing_alloc.h"
 #include "fleet_world.h"
-
-#include <dlfcn.h>
 
 #define PODS "/clusters/*/api/v1/pods"
 #define TABLE "application/json;as=Table;v=v1;g=meta.k8s.io"
 #define PARTIAL "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-
-/* AddressSanitizer itself allocates before its shadow memory is there. */
-#define EARLY __attribute__((no_sanitize("address", "undefined")))
-
-static long left = -1; /* allocations until one fails; below 0: none does */
-static bool failed;
-
-EARLY static bool must_fail(void)
-{
-    if (left < 0 || left-- > 0)
-        return false;
-    failed = true;
-    return true;
-}
-
-EARLY void *malloc(size_t n)
-{
-    static void *(*real)(size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "malloc");
-    return must_fail() ? NULL : real(n);
-}
-
-EARLY void *realloc(void *p, size_t n)
-{
-    static void *(*real)(void *, size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "realloc");
-    return must_fail() ? NULL : real(p, n);
-}
-
-EARLY void *calloc(size_t n, size_t size)
-{
-    static void *(*real)(size_t, size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "calloc");
-    return must_fail() ? NULL : real(n, size);
-}
 
 /* ---- a client that allocates nothing ---- */
 
@@ -134,17 +92,17 @@ static void try(struct fleet *f, const char *target, const char *accept, long n)
     c.ex.head.authority = KR_LIT("hub");
     if (accept != NULL)
         assert_int_equal(kr_head_add_str(&c.ex.head, "accept", accept), 0);
-    failed = false;
-    left = n;
+    alloc_failed = false;
+    allocs_left = n;
     hub_request_start(&f->w, &f->peer, &c.ex);
     drain(f, &c);
-    left = -1;
+    allocs_left = -1;
     snprintf(phase, sizeof phase, "r%d", round++);
     put_pod(f, "c1", "a", "web", "web", phase); /* what a watch then sees */
-    left = failed ? -1 : n;
+    allocs_left = alloc_failed ? -1 : n;
     drain(f, &c);
-    left = -1;
-    if (!failed)
+    allocs_left = -1;
+    if (!alloc_failed)
         assert_true(c.bytes != 0 && !c.cut);
     assert_true(c.over || (c.status == 200 && strstr(target, "watch") != NULL));
     if (!c.over) {
@@ -192,7 +150,7 @@ static void test_fleet_when_memory_runs_out_then_every_request_ends_once(void **
 
         do
             try(&f, cases[i].target, cases[i].accept, n++);
-        while (failed);
+        while (alloc_failed);
         assert_in_range(n, 5, 1000);
     }
     fleet_teardown(&f);

@@ -2,7 +2,6 @@
 /* Memory that runs out at the Nth allocation of ours, for every N: everything that was started is
  * told its end exactly once, and nothing leaks. OpenSSL keeps its own memory here (it is not what
  * is tested), and libev ends the process by itself: it takes its memory by realloc, which works. */
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,49 +12,21 @@
 
 #include <openssl/crypto.h>
 
+#define FAILING_ALLOC_SPARES_REALLOC
+#include "../failing_alloc.h"
 #include "base/err.h"
 #include "net/dial.h"
 #include "net/tcp_pipe.h"
 #include "tls_world.h"
-
-static volatile long left = -1; /* allocations until one fails; below 0: none does */
-static volatile int failed;
-static volatile int inside_openssl; /* the compiler thinks that it knows what malloc does */
-
-static int must_fail(void)
-{
-    if (left < 0 || inside_openssl || left-- > 0)
-        return 0;
-    failed = 1;
-    return 1;
-}
-
-void *malloc(size_t n)
-{
-    static void *(*real)(size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "malloc");
-    return must_fail() ? NULL : real(n);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    static void *(*real)(size_t, size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "calloc");
-    return must_fail() ? NULL : real(n, size);
-}
 
 static void *ssl_malloc(size_t n, const char *file, int line)
 {
     void *p;
 
     (void)file, (void)line;
-    inside_openssl++;
+    alloc_spared++;
     p = malloc(n);
-    inside_openssl--;
+    alloc_spared--;
     return p;
 }
 
@@ -77,11 +48,11 @@ static void for_every_allocation(void (*work)(void *arg), void *arg)
     int runs = 0;
 
     do {
-        failed = 0;
-        left = runs++;
+        alloc_failed = false;
+        allocs_left = runs++;
         work(arg);
-        left = -1;
-    } while (failed);
+        allocs_left = -1;
+    } while (alloc_failed);
     assert_true(runs > 1);
     print_message("%d allocations failed, one after the other\n", runs - 1);
 }
@@ -144,7 +115,7 @@ static void tls_life(void *arg)
     assert_int_equal(w->server.handshakes, 1);
     assert_int_equal(w->client.closes, w->client.handshake == 0);
     assert_int_equal(w->server.closes, w->server.handshake == 0);
-    if (!failed)
+    if (!alloc_failed)
         assert_int_equal(w->client.got, 500000);
 }
 
@@ -173,7 +144,7 @@ static void make_context(void *arg)
     struct kr_tls_context *ctx = kr_tls_context_create(arg, &rc, &why);
 
     assert_true((ctx == NULL) == (rc != 0));
-    assert_true(rc == 0 || (failed && rc == KR_ENOMEM));
+    assert_true(rc == 0 || (alloc_failed && rc == KR_ENOMEM));
     kr_tls_context_unref(ctx);
 }
 
@@ -220,7 +191,7 @@ static void dial_once(void *arg)
         .host = "localhost", .port = 1, .on_done = on_dialled, .owner = &c};
     struct kr_dial *d = kr_dial_start(c.loop, &cfg, NULL);
 
-    assert_true(d != NULL || failed);
+    assert_true(d != NULL || alloc_failed);
     for (int i = 0; i < 200 && d != NULL && c.calls == 0; i++)
         kr_loop_turn(c.loop, 100);
     assert_int_equal(c.calls, d != NULL);

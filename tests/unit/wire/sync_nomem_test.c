@@ -2,7 +2,6 @@
 /* Memory that runs out at the Nth allocation, for every N, in what Catalog and Sync are made of:
  * the code is KR_ENOMEM, what was there before is there still, nothing leaks. The allocator is
  * replaced in this program only, zstd's included. */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,72 +12,12 @@
 
 #include <cmocka.h>
 
+#include "../every_alloc.h"
 #include "base/err.h"
 #include "wire/compress.h"
 #include "wire/messages.h"
 #include "wire/sync_sender.h"
 #include "wire/sync_table.h"
-
-static long left = -1; /* allocations until one fails; below 0: none does */
-static int failed;
-
-static int must_fail(void)
-{
-    if (left < 0 || left-- > 0)
-        return 0;
-    failed = 1;
-    return 1;
-}
-
-void *malloc(size_t n)
-{
-    static void *(*real)(size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "malloc");
-    return must_fail() ? NULL : real(n);
-}
-
-void *realloc(void *p, size_t n)
-{
-    static void *(*real)(void *, size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "realloc");
-    return must_fail() ? NULL : real(p, n);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    static void *(*real)(size_t, size_t);
-
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "calloc");
-    return must_fail() ? NULL : real(n, size);
-}
-
-/* Runs `work` with the 1st, 2nd, ... allocation failing until one run meets no failure; that run
- * must succeed, each other one must fail with KR_ENOMEM (or not mind). */
-static void for_every_allocation(int (*work)(void))
-{
-    int runs = 0;
-
-    for (long n = 0;; n++) {
-        int rc;
-
-        failed = 0;
-        left = n;
-        rc = work();
-        left = -1;
-        if (!failed) {
-            assert_int_equal(rc, 0);
-            break;
-        }
-        assert_true(rc == KR_ENOMEM || rc == 0);
-        runs++;
-    }
-    assert_true(runs > 0);
-}
 
 /* A step that failed for want of memory changed nothing: the same once more succeeds. */
 #define TRY_TWICE(rc, call)                                                                        \
