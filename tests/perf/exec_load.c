@@ -7,9 +7,8 @@
  *                   echo one byte and close; --rate of them each second, or as fast as they can.
  * --mode cancel:    the same with full-speed downloads, broken off after a random part of 1 MiB.
  * Prints one line of JSON. The server is watch_origin. */
-#include "h2_peer.h"
+#include "h2_client.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
 #include <netinet/tcp.h>
@@ -33,8 +32,8 @@ struct session {
 };
 
 struct work {
-    struct sockaddr_in to;
-    const char *authority, *path, *mode, *server_name;
+    struct h2_target target;
+    const char *path, *mode, *server_name;
     struct tls_files tls;
     SSL_CTX *ctx;
     uint64_t count;
@@ -46,14 +45,6 @@ struct work {
     atomic_ullong sampled;
     uint32_t *samples; /* microseconds */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
-}
 
 static void die(const char *what)
 {
@@ -78,7 +69,7 @@ static int dial(const struct work *w)
 
     if (fd < 0)
         return -1;
-    if (connect(fd, (const struct sockaddr *)&w->to, sizeof(w->to)) < 0) {
+    if (connect(fd, (const struct sockaddr *)&w->target.to, sizeof(w->target.to)) < 0) {
         close(fd);
         return -1;
     }
@@ -93,7 +84,7 @@ static int ask(const struct work *w, struct session *s, const char *command)
                        "POST %s?command=%s&command=count=%llu&stdin=true&stdout=true HTTP/1.1\r\n"
                        "Host: %s\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"
                        "X-Stream-Protocol-Version: v4.channel.k8s.io\r\nContent-Length: 0\r\n\r\n",
-                       w->path, command, (unsigned long long)w->count, w->authority);
+                       w->path, command, (unsigned long long)w->count, w->target.authority);
 
     return len < (int)sizeof(head) && SSL_write(s->ssl, head, len) == len ? 0 : -1;
 }
@@ -162,16 +153,16 @@ static void keystrokes(struct work *w)
         die("the session did not open");
     for (int i = 0; i < WARM_UP; i++)
         (void)echo_one(&s);
-    w->start_ns = now_ns();
+    w->start_ns = h2_now_ns();
     for (uint64_t i = 0; i < w->count; i++) {
-        uint64_t begin = now_ns();
+        uint64_t begin = h2_now_ns();
 
         if (echo_one(&s) < 0)
             die("the session ended");
-        sample(w, now_ns() - begin);
+        sample(w, h2_now_ns() - begin);
         w->done++;
     }
-    w->end_ns = now_ns();
+    w->end_ns = h2_now_ns();
     session_close(&s, true);
 }
 
@@ -182,7 +173,7 @@ static void bulk_out(struct work *w)
 
     if (session_open(w, &s, "source") < 0)
         die("the session did not open");
-    w->start_ns = now_ns();
+    w->start_ns = h2_now_ns();
     w->bytes = s.early;
     while (w->bytes < w->count) {
         int n = SSL_read(s.ssl, buf, PART);
@@ -191,7 +182,7 @@ static void bulk_out(struct work *w)
             die("the download ended");
         w->bytes += (uint64_t)n;
     }
-    w->end_ns = now_ns();
+    w->end_ns = h2_now_ns();
     w->done = 1;
     session_close(&s, true);
 }
@@ -203,7 +194,7 @@ static void bulk_in(struct work *w)
 
     if (session_open(w, &s, "sink") < 0)
         die("the session did not open");
-    w->start_ns = now_ns();
+    w->start_ns = h2_now_ns();
     while (w->bytes < w->count) {
         uint64_t left = w->count - w->bytes;
         int n = SSL_write(s.ssl, buf, left < PART ? (int)left : PART);
@@ -214,7 +205,7 @@ static void bulk_in(struct work *w)
     }
     if (SSL_read(s.ssl, buf, 1) != 1)
         die("the upload was not acknowledged");
-    w->end_ns = now_ns();
+    w->end_ns = h2_now_ns();
     w->done = 1;
     session_close(&s, true);
 }
@@ -246,7 +237,7 @@ static void one_session(struct work *w, uint64_t due_ns, unsigned *seed)
     if (rc < 0) {
         w->failed++;
     } else {
-        sample(w, now_ns() - due_ns);
+        sample(w, h2_now_ns() - due_ns);
         w->done++;
     }
     session_close(&s, !cancel);
@@ -258,8 +249,8 @@ static void *sessions(void *arg)
     uint64_t number;
     unsigned seed = (unsigned)(uintptr_t)&number;
 
-    while (now_ns() < w->end_ns) {
-        uint64_t due = now_ns();
+    while (h2_now_ns() < w->end_ns) {
+        uint64_t due = h2_now_ns();
 
         number = atomic_fetch_add(&w->next, 1);
         if (w->rate > 0) {
@@ -279,35 +270,28 @@ static void many_sessions(struct work *w)
 {
     pthread_t ids[THREADS_MAX];
 
-    w->start_ns = now_ns();
+    w->start_ns = h2_now_ns();
     w->end_ns = w->start_ns + (uint64_t)(w->seconds * 1e9);
     for (unsigned i = 0; i < w->threads; i++)
         if (pthread_create(&ids[i], NULL, sessions, w) != 0)
             die("pthread_create");
     for (unsigned i = 0; i < w->threads; i++)
         pthread_join(ids[i], NULL);
-    w->end_ns = now_ns();
+    w->end_ns = h2_now_ns();
 }
 
 /* ---- result and start ---- */
-
-static int compare(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return x < y ? -1 : x > y;
-}
 
 static void report(struct work *w)
 {
     uint64_t n = w->sampled < SAMPLES_MAX ? w->sampled : SAMPLES_MAX;
 
-    qsort(w->samples, n, sizeof(*w->samples), compare);
+    h2_sort(w->samples, n);
     printf("{\"done\":%llu,\"failed\":%llu,\"bytes\":%llu,\"seconds\":%.6f,\"p50_us\":%u,"
            "\"p99_us\":%u}\n",
            (unsigned long long)w->done, (unsigned long long)w->failed, (unsigned long long)w->bytes,
-           (double)(w->end_ns - w->start_ns) / 1e9, n > 0 ? w->samples[n / 2] : 0,
-           n > 0 ? w->samples[(n - 1) * 99 / 100] : 0);
+           (double)(w->end_ns - w->start_ns) / 1e9, h2_quantile(w->samples, n, 0.5),
+           h2_quantile(w->samples, n, 0.99));
 }
 
 static void usage(void)
@@ -317,20 +301,6 @@ static void usage(void)
           "       [--seconds S] [--rate PER-SECOND] [--threads N]\n",
           stderr);
     exit(2);
-}
-
-static void parse_address(struct work *w, char *text)
-{
-    char *colon = strrchr(text, ':');
-
-    w->authority = strdup(text);
-    w->to.sin_family = AF_INET;
-    if (!colon || !w->authority)
-        usage();
-    *colon = '\0';
-    w->to.sin_port = htons((uint16_t)strtol(colon + 1, NULL, 10));
-    if (inet_pton(AF_INET, text, &w->to.sin_addr) != 1)
-        usage();
 }
 
 static void parse_number(struct work *w, int key)
@@ -351,9 +321,11 @@ static void parse_number(struct work *w, int key)
 
 static void parse_one(struct work *w, int key)
 {
+    if (key == 't' && h2_target_parse(&w->target, optarg) < 0)
+        usage();
     if (key == 't')
-        parse_address(w, optarg);
-    else if (key == 'p')
+        return;
+    if (key == 'p')
         w->path = optarg;
     else if (key == 'm')
         w->mode = optarg;
@@ -384,7 +356,7 @@ static void parse(struct work *w, int argc, char **argv)
     w->threads = 1;
     while ((key = getopt_long(argc, argv, "", names, NULL)) != -1)
         parse_one(w, key);
-    if (!w->authority || !w->path || !w->mode || !w->tls.ca || optind != argc)
+    if (!w->target.authority || !w->path || !w->mode || !w->tls.ca || optind != argc)
         usage();
     if (strcmp(w->mode, "cancel") == 0)
         w->count = UINT64_MAX;

@@ -12,18 +12,15 @@
  * the stream that had the fewest and the most, of all, bytes of all, and, with --ages, quantiles of
  * the events' ages on the first stream: the time of day less the annotation kubesim/changed-us.
  * An event is a line. The end of standard input ends the program. */
-#include "h2_peer.h"
+#include "h2_client.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,8 +42,7 @@ struct conn {
 };
 
 struct reader {
-    struct sockaddr_in to;
-    const char *authority;
+    struct h2_target target;
     const char *path;
     const char *accept;
     struct tls_files tls;
@@ -71,14 +67,6 @@ struct reader {
     uint64_t quiet_ns; /* waiting for that; 0: not waiting */
     bool over;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
-}
 
 static uint64_t wall_us(void)
 {
@@ -139,7 +127,7 @@ static void count_lines(struct reader *r, struct stream *s, const uint8_t *data,
         keep_line(r, data, n, false);
     r->events += s->events - before;
     if (s->events != before)
-        r->last_ns = now_ns();
+        r->last_ns = h2_now_ns();
 }
 
 static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint8_t *name,
@@ -147,11 +135,12 @@ static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint
                      void *owner)
 {
     struct stream *s = nghttp2_session_get_stream_user_data(ng, frame->hd.stream_id);
+    int status = h2_status(name, name_len, value, value_len);
 
     (void)flags;
     (void)owner;
-    if (s && name_len == 7 && value_len == 3 && memcmp(name, ":status", 7) == 0)
-        s->status = (value[0] - '0') * 100 + (value[1] - '0') * 10 + (value[2] - '0');
+    if (s && status != 0)
+        s->status = status;
     return 0;
 }
 
@@ -184,7 +173,7 @@ static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t
 
     (void)flags;
     if (r->first_ns == 0)
-        r->first_ns = now_ns();
+        r->first_ns = h2_now_ns();
     r->bytes += len;
     if (s && r->watch)
         count_lines(r, s, data, len);
@@ -200,7 +189,7 @@ static int on_stream_close(nghttp2_session *ng, int32_t id, uint32_t error, void
     (void)id;
     r->ended++;
     if (!r->watch)
-        r->last_ns = now_ns();
+        r->last_ns = h2_now_ns();
     if (error != NGHTTP2_NO_ERROR || r->watch) {
         fprintf(stderr, "fleet_read: a stream ended, error %u\n", error);
         r->failed++;
@@ -210,63 +199,33 @@ static int on_stream_close(nghttp2_session *ng, int32_t id, uint32_t error, void
 
 /* ---- connections */
 
-static nghttp2_nv header(const char *name, const char *value)
-{
-    return (nghttp2_nv){(uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, strlen(name),
-                        strlen(value), NGHTTP2_NV_FLAG_NONE};
-}
-
 static void request(struct conn *c, struct stream *s)
 {
     const struct reader *r = c->reader;
-    const nghttp2_nv nv[] = {
-        header(":method", "GET"),           header(":scheme", "https"),
-        header(":authority", r->authority), header(":path", r->path),
-        header("accept", r->accept),        header("user-agent", "kuberelay-bench")};
 
-    if (nghttp2_submit_request(c->peer.session, NULL, nv, sizeof(nv) / sizeof(nv[0]), NULL, s) < 0)
-        die("nghttp2_submit_request");
+    if (h2_client_get(&c->peer, r->target.authority, r->path, r->accept, s) < 0)
+        die("request");
 }
 
 static void session_start(struct conn *c)
 {
-    const int32_t window = c->reader->window;
-    const nghttp2_settings_entry settings[] = {
-        {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
-        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, (uint32_t)window}};
-    nghttp2_session_callbacks *cb;
+    static const struct h2_client_callbacks callbacks = {.on_header = on_header,
+                                                         .on_frame = on_frame,
+                                                         .on_data = on_data,
+                                                         .on_stream_close = on_stream_close};
 
-    if (nghttp2_session_callbacks_new(&cb) < 0)
-        die("nghttp2");
-    nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
-    nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
-    if (nghttp2_session_client_new(&c->peer.session, cb, c) < 0)
-        die("nghttp2");
-    nghttp2_session_callbacks_del(cb);
-    if (nghttp2_submit_settings(c->peer.session, NGHTTP2_FLAG_NONE, settings, 2) < 0 ||
-        nghttp2_session_set_local_window_size(c->peer.session, NGHTTP2_FLAG_NONE, 0, window) < 0)
-        die("nghttp2");
+    if (h2_client_start(&c->peer, &callbacks, c->reader->window, c) < 0)
+        die("session");
 }
 
 static void conn_open(struct reader *r, struct conn *c)
 {
-    static const unsigned char alpn[] = "\x02h2";
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
     c->reader = r;
     c->streams = calloc(r->streams, sizeof(*c->streams));
     if (!c->streams)
         die("calloc");
-    if (fd < 0 || connect(fd, (struct sockaddr *)&r->to, sizeof(r->to)) < 0)
+    if (h2_client_dial(&c->peer, r->ctx, r->epoll_fd, &r->target, "localhost", c) < 0)
         die("connect");
-    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || peer_init(&c->peer, r->ctx, r->epoll_fd, fd, c) < 0)
-        die("connection");
-    SSL_set_alpn_protos(c->peer.ssl, alpn, 3);
-    SSL_set_tlsext_host_name(c->peer.ssl, "localhost");
-    SSL_set1_host(c->peer.ssl, "localhost");
-    SSL_set_connect_state(c->peer.ssl);
     r->running++;
 }
 
@@ -288,7 +247,7 @@ static void conn_close(struct conn *c)
 /* The clock starts when all connections are ready. */
 static void all_ready(struct reader *r)
 {
-    r->start_ns = r->mark_ns = now_ns();
+    r->start_ns = r->mark_ns = h2_now_ns();
     for (unsigned i = 0; i < r->connections; i++) {
         struct conn *c = &r->conns[i];
 
@@ -319,18 +278,6 @@ static int conn_step(struct conn *c)
 
 /* ---- results */
 
-static int compare(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static uint32_t quantile(const struct reader *r, double q)
-{
-    return r->sample_count == 0 ? 0 : r->samples[(size_t)(q * (double)(r->sample_count - 1))];
-}
-
 static double span(uint64_t from, uint64_t to)
 {
     return to > from ? (double)(to - from) / 1e9 : 0;
@@ -356,12 +303,14 @@ static void report_watch(struct reader *r)
     uint64_t least, most;
 
     extremes(r, &least, &most);
-    qsort(r->samples, r->sample_count, sizeof(*r->samples), compare);
+    h2_sort(r->samples, r->sample_count);
     printf("{\"seconds\":%.6f,\"least\":%llu,\"most\":%llu,\"events\":%llu,\"bytes\":%llu,"
            "\"ages\":%zu,\"p50_us\":%u,\"p99_us\":%u,\"max_us\":%u}\n",
            span(r->mark_ns, r->last_ns), (unsigned long long)least, (unsigned long long)most,
            (unsigned long long)r->events, (unsigned long long)r->bytes, r->sample_count,
-           quantile(r, 0.5), quantile(r, 0.99), quantile(r, 1));
+           h2_quantile(r->samples, r->sample_count, 0.5),
+           h2_quantile(r->samples, r->sample_count, 0.99),
+           h2_quantile(r->samples, r->sample_count, 1));
     fflush(stdout);
 }
 
@@ -401,7 +350,7 @@ static void mark(struct reader *r)
     }
     r->events = r->bytes = 0;
     r->sample_count = 0;
-    r->last_ns = r->mark_ns = now_ns();
+    r->last_ns = r->mark_ns = h2_now_ns();
 }
 
 static void obey(struct reader *r, const char *line)
@@ -442,7 +391,7 @@ static void read_commands(struct reader *r)
 /* Answers when it has been quiet for as long as was asked. */
 static void check_quiet(struct reader *r)
 {
-    if (r->quiet_ns == 0 || r->events == 0 || now_ns() < r->last_ns + r->quiet_ns)
+    if (r->quiet_ns == 0 || r->events == 0 || h2_now_ns() < r->last_ns + r->quiet_ns)
         return;
     r->quiet_ns = 0;
     report_watch(r);
@@ -480,24 +429,12 @@ static void run(struct reader *r)
 
 /* ---- start */
 
-static void parse_address(struct reader *r, char *text)
-{
-    char *colon = strrchr(text, ':');
-
-    r->authority = strdup(text);
-    r->to.sin_family = AF_INET;
-    if (!colon || !r->authority)
-        usage();
-    *colon = '\0';
-    r->to.sin_port = htons((uint16_t)number(colon + 1, 65535));
-    if (inet_pton(AF_INET, text, &r->to.sin_addr) != 1)
-        usage();
-}
-
 static void parse_one(struct reader *r, int key)
 {
+    bool bad = false;
+
     if (key == 't')
-        parse_address(r, optarg);
+        bad = h2_target_parse(&r->target, optarg) < 0;
     else if (key == 'p')
         r->path = optarg;
     else if (key == 'a')
@@ -519,6 +456,8 @@ static void parse_one(struct reader *r, int key)
     else if (key == 'A')
         r->ages = true;
     else
+        bad = true;
+    if (bad)
         usage();
 }
 
@@ -544,7 +483,7 @@ static void parse(struct reader *r, int argc, char **argv)
     r->accept = "application/json";
     while ((key = getopt_long(argc, argv, "", names, NULL)) != -1)
         parse_one(r, key);
-    if (!r->authority || !r->path || !r->tls.ca || optind != argc)
+    if (!r->target.authority || !r->path || !r->tls.ca || optind != argc)
         usage();
 }
 

@@ -7,20 +7,16 @@
  * program stays until standard input ends or a signal comes (idle watches). With --cancels RATE
  * bodies may be endless: so many random streams are reset each second, and new ones take their
  * place, until --seconds are over; RATE may be 0. SIGINT: starts nothing more, then reports. */
-#include "h2_peer.h"
+#include "h2_client.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { EVENTS = 256, SAMPLES_MAX = 4000000, TICK_MS = 10 };
@@ -44,8 +40,7 @@ struct client {
 };
 
 struct load {
-    struct sockaddr_in to;
-    const char *authority;
+    struct h2_target target;
     const char *path;
     const char *server_name;
     struct tls_files tls;
@@ -80,14 +75,6 @@ static void on_interrupt(int number)
     interrupted = 1;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
-}
-
 static void die(const char *what)
 {
     fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
@@ -100,32 +87,20 @@ static bool may_start(const struct load *l)
 {
     if (interrupted || (l->requests > 0 && l->started >= l->requests))
         return false;
-    return l->hold || l->duration_ns == 0 || now_ns() < l->end_ns;
-}
-
-static nghttp2_nv header(const char *name, const char *value)
-{
-    return (nghttp2_nv){(uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, strlen(name),
-                        strlen(value), NGHTTP2_NV_FLAG_NONE};
+    return l->hold || l->duration_ns == 0 || h2_now_ns() < l->end_ns;
 }
 
 static void request_start(struct client *c)
 {
     struct load *l = c->load;
     struct stream *s = calloc(1, sizeof(*s));
-    const nghttp2_nv nv[] = {header(":method", "GET"),
-                             header(":scheme", "https"),
-                             header(":authority", l->authority),
-                             header(":path", l->path),
-                             header("accept", "application/json"),
-                             header("user-agent", "kuberelay-bench")};
 
     if (!s)
         die("calloc");
-    s->start_ns = now_ns();
-    s->id = nghttp2_submit_request(c->peer.session, NULL, nv, sizeof(nv) / sizeof(nv[0]), NULL, s);
+    s->start_ns = h2_now_ns();
+    s->id = h2_client_get(&c->peer, l->target.authority, l->path, "application/json", s);
     if (s->id < 0)
-        die("nghttp2_submit_request");
+        die("request");
     while (c->streams[s->slot])
         s->slot++; /* there is one: never more than --streams run */
     c->streams[s->slot] = s;
@@ -143,7 +118,7 @@ static void request_end(struct client *c, struct stream *s, uint32_t error)
 {
     struct load *l = c->load;
 
-    l->last_ns = now_ns();
+    l->last_ns = h2_now_ns();
     c->streams[s->slot] = NULL;
     if (s->cancelled) {
         l->cancelled++;
@@ -178,11 +153,12 @@ static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint
                      void *owner)
 {
     struct stream *s = nghttp2_session_get_stream_user_data(ng, frame->hd.stream_id);
+    int status = h2_status(name, name_len, value, value_len);
 
     (void)flags;
     (void)owner;
-    if (s && name_len == 7 && value_len == 3 && memcmp(name, ":status", 7) == 0)
-        s->status = (value[0] - '0') * 100 + (value[1] - '0') * 10 + (value[2] - '0');
+    if (s && status != 0)
+        s->status = status;
     return 0;
 }
 
@@ -228,49 +204,28 @@ static void client_close(struct client *c)
 
 static void session_start(struct client *c)
 {
-    const int32_t window = c->load->window;
-    const nghttp2_settings_entry settings[] = {
-        {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
-        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, (uint32_t)window}};
-    nghttp2_session_callbacks *cb;
+    static const struct h2_client_callbacks callbacks = {
+        .on_header = on_header, .on_data = on_data, .on_stream_close = on_stream_close};
 
-    if (nghttp2_session_callbacks_new(&cb) < 0)
-        die("nghttp2");
-    nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
-    nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
-    if (nghttp2_session_client_new(&c->peer.session, cb, c) < 0)
-        die("nghttp2");
-    nghttp2_session_callbacks_del(cb);
-    if (nghttp2_submit_settings(c->peer.session, NGHTTP2_FLAG_NONE, settings, 2) < 0 ||
-        nghttp2_session_set_local_window_size(c->peer.session, NGHTTP2_FLAG_NONE, 0, window) < 0)
-        die("nghttp2");
+    if (h2_client_start(&c->peer, &callbacks, c->load->window, c) < 0)
+        die("session");
 }
 
 static void client_open(struct load *l, struct client *c)
 {
-    static const unsigned char alpn[] = "\x02h2";
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
     c->load = l;
     c->streams = calloc(l->streams, sizeof(*c->streams));
     if (!c->streams)
         die("calloc");
-    if (fd < 0 || connect(fd, (struct sockaddr *)&l->to, sizeof(l->to)) < 0)
+    if (h2_client_dial(&c->peer, l->ctx, l->epoll_fd, &l->target, l->server_name, c) < 0)
         die("connect");
-    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || peer_init(&c->peer, l->ctx, l->epoll_fd, fd, c) < 0)
-        die("connection");
-    SSL_set_alpn_protos(c->peer.ssl, alpn, 3);
-    SSL_set_tlsext_host_name(c->peer.ssl, l->server_name);
-    SSL_set1_host(c->peer.ssl, l->server_name);
-    SSL_set_connect_state(c->peer.ssl);
     l->running++;
 }
 
 /* The clock starts when all connections are ready; then each gets its streams. */
 static void all_ready(struct load *l)
 {
-    l->start_ns = now_ns();
+    l->start_ns = h2_now_ns();
     l->end_ns = l->start_ns + l->duration_ns;
     for (unsigned i = 0; i < l->connections; i++) {
         struct client *c = &l->clients[i];
@@ -301,7 +256,7 @@ static void cancel_one(struct load *l)
 /* Catches up when it was late. False when the time is over. */
 static bool storm_tick(struct load *l)
 {
-    const uint64_t now = now_ns();
+    const uint64_t now = h2_now_ns();
     uint64_t ticks, due;
 
     if (read(l->timer_fd, &ticks, sizeof(ticks)) < 0 || l->start_ns == 0)
@@ -321,7 +276,7 @@ static void storm_start(struct load *l)
 
     if (!l->storm)
         return;
-    l->seed = (unsigned)now_ns();
+    l->seed = (unsigned)h2_now_ns();
     l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (l->timer_fd < 0 || timerfd_settime(l->timer_fd, 0, &every, NULL) < 0 ||
         epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, l->timer_fd, &ev) < 0)
@@ -377,28 +332,17 @@ static void run(struct load *l)
 
 /* ---- result ---- */
 
-static int compare(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static uint32_t quantile(const struct load *l, double q)
-{
-    return l->sample_count == 0 ? 0 : l->samples[(size_t)(q * (double)(l->sample_count - 1))];
-}
-
 static void report(struct load *l)
 {
     double seconds = l->last_ns > l->start_ns ? (double)(l->last_ns - l->start_ns) / 1e9 : 0;
 
-    qsort(l->samples, l->sample_count, sizeof(*l->samples), compare);
+    h2_sort(l->samples, l->sample_count);
     printf("{\"done\":%llu,\"failed\":%llu,\"bad_status\":%d,\"bytes\":%llu,\"seconds\":%.6f,"
            "\"p50_us\":%u,\"p99_us\":%u,\"max_us\":%u,\"cancelled\":%llu}\n",
            (unsigned long long)l->done, (unsigned long long)l->failed, l->first_bad_status,
-           (unsigned long long)l->bytes, seconds, quantile(l, 0.5), quantile(l, 0.99),
-           quantile(l, 1), (unsigned long long)l->cancelled);
+           (unsigned long long)l->bytes, seconds, h2_quantile(l->samples, l->sample_count, 0.5),
+           h2_quantile(l->samples, l->sample_count, 0.99),
+           h2_quantile(l->samples, l->sample_count, 1), (unsigned long long)l->cancelled);
 }
 
 /* ---- start ---- */
@@ -423,20 +367,6 @@ static double number(const char *text, double max)
     return n;
 }
 
-static void parse_address(struct load *l, char *text)
-{
-    char *colon = strrchr(text, ':');
-
-    l->authority = strdup(text);
-    l->to.sin_family = AF_INET;
-    if (!colon || !l->authority)
-        usage();
-    *colon = '\0';
-    l->to.sin_port = htons((uint16_t)number(colon + 1, 65535));
-    if (inet_pton(AF_INET, text, &l->to.sin_addr) != 1)
-        usage();
-}
-
 static void parse_number(struct load *l, int key)
 {
     if (key == 'c')
@@ -457,9 +387,11 @@ static void parse_number(struct load *l, int key)
 
 static void parse_one(struct load *l, int key)
 {
+    if (key == 't' && h2_target_parse(&l->target, optarg) < 0)
+        usage();
     if (key == 't')
-        parse_address(l, optarg);
-    else if (key == 'p')
+        return;
+    if (key == 'p')
         l->path = optarg;
     else if (key == 's')
         l->server_name = optarg;
@@ -493,7 +425,7 @@ static void parse(struct load *l, int argc, char **argv)
     l->server_name = "localhost";
     while ((key = getopt_long(argc, argv, "", names, NULL)) != -1)
         parse_one(l, key);
-    if (!l->authority || !l->path || !l->tls.ca || optind != argc)
+    if (!l->target.authority || !l->path || !l->tls.ca || optind != argc)
         usage();
     l->storm = l->cancel_rate >= 0;
     if (l->requests == 0 && l->duration_ns == 0 && !l->hold)

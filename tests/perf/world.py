@@ -125,12 +125,12 @@ def stop(process):
 
 
 TOOLS = {  # program -> its sources, for when the build folder does not have it
-    "perf_load": ["perf/load.c", "perf/h2_peer.c"],
-    "perf_attach_load": ["perf/attach_load.c", "perf/h2_peer.c"],
-    "perf_exec_load": ["perf/exec_load.c", "perf/h2_peer.c"],
-    "perf_fleet_read": ["perf/fleet_read.c", "perf/h2_peer.c"],
-    "perf_mem_server": ["perf/mem_server.c", "perf/h2_peer.c"],
-    "perf_watch_origin": ["perf/watch_origin.c", "perf/h2_peer.c"],
+    "perf_load": ["perf/load.c", "perf/h2_peer.c", "perf/h2_client.c"],
+    "perf_attach_load": ["perf/attach_load.c", "perf/h2_peer.c", "perf/h2_client.c"],
+    "perf_exec_load": ["perf/exec_load.c", "perf/h2_peer.c", "perf/h2_client.c"],
+    "perf_fleet_read": ["perf/fleet_read.c", "perf/h2_peer.c", "perf/h2_client.c"],
+    "perf_mem_server": ["perf/mem_server.c", "perf/h2_peer.c", "perf/h2_client.c"],
+    "perf_watch_origin": ["perf/watch_origin.c", "perf/h2_peer.c", "perf/h2_client.c"],
     "delay_relay": ["fakes/delay_relay.c", "fakes/delay_start.c"],
 }
 
