@@ -38,23 +38,20 @@ static int value_of(uint8_t c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-int kr_base64_decode(struct kr_buf *out, struct kr_bytes in)
+/* Appends whole bytes; *rest: the bits behind the last of them. */
+static int decode(struct kr_buf *out, struct kr_bytes in, int (*value)(uint8_t), uint32_t *rest)
 {
     uint32_t v = 0;
     unsigned bits = 0;
     int rc;
 
-    if (in.n % 4 == 0 && in.n != 0) {
-        in.n -= in.p[in.n - 1] == '=';
-        in.n -= in.n % 4 == 3 && in.p[in.n - 1] == '=';
-    }
     if (in.n % 4 == 1)
         return KR_EINVAL;
     rc = kr_buf_reserve(out, in.n / 4 * 3 + 3);
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < in.n; i++) {
-        int d = value_of(in.p[i]);
+        int d = value(in.p[i]);
 
         if (d < 0)
             return KR_EINVAL;
@@ -65,7 +62,19 @@ int kr_base64_decode(struct kr_buf *out, struct kr_bytes in)
             out->p[out->n++] = (uint8_t)(v >> bits);
         }
     }
+    *rest = v & ((1u << bits) - 1);
     return 0;
+}
+
+int kr_base64_decode(struct kr_buf *out, struct kr_bytes in)
+{
+    uint32_t rest;
+
+    if (in.n % 4 == 0 && in.n != 0) {
+        in.n -= in.p[in.n - 1] == '=';
+        in.n -= in.n % 4 == 3 && in.p[in.n - 1] == '=';
+    }
+    return decode(out, in, value_of, &rest);
 }
 
 static int url_value_of(uint8_t c)
@@ -77,26 +86,8 @@ static int url_value_of(uint8_t c)
 
 int kr_base64url_decode(struct kr_buf *out, struct kr_bytes in)
 {
-    uint32_t v = 0;
-    unsigned bits = 0;
-    int rc;
+    uint32_t rest;
+    int rc = decode(out, in, url_value_of, &rest);
 
-    if (in.n % 4 == 1)
-        return KR_EINVAL;
-    rc = kr_buf_reserve(out, in.n / 4 * 3 + 3);
-    if (rc != 0)
-        return rc;
-    for (size_t i = 0; i < in.n; i++) {
-        int d = url_value_of(in.p[i]);
-
-        if (d < 0)
-            return KR_EINVAL;
-        v = v << 6 | (uint32_t)d;
-        bits += 6;
-        if (bits >= 8) {
-            bits -= 8;
-            out->p[out->n++] = (uint8_t)(v >> bits);
-        }
-    }
-    return (v & ((1u << bits) - 1)) == 0 ? 0 : KR_EINVAL;
+    return rc == 0 && rest != 0 ? KR_EINVAL : rc;
 }
