@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "kube/injected.h"
-#include "kube/write_body.h"
+#include "kube/proto_body.h"
 #include "wire/digest.h"
 
 #define PATH_MAX_BYTES (32u * 1024)
@@ -124,9 +124,17 @@ static int compare(struct agent_rebase *rb, const struct kr_profile *profile,
 
 static void send_on(struct agent_rebase *rb, struct kr_bytes version)
 {
+    const struct kr_rebase *rebase = rb->rebase;
+    struct kr_bytes edited = kr_buf_bytes(&rb->body);
     struct kr_buf body = {.max = AGENT_REBASE_MAX};
-    int rc = kr_write_body_fill(kr_buf_bytes(&rb->body), rb->rebase->offsets,
-                                rb->rebase->offset_count, version, &body);
+    int rc;
+
+    if (kr_proto_body_is(edited))
+        rc = rebase->offset_count == 1
+                 ? kr_proto_body_fill(edited, rebase->offsets[0], version, &body)
+                 : KR_EPROTO;
+    else
+        rc = kr_write_body_fill(edited, rebase->offsets, rebase->offset_count, version, &body);
 
     if (rc == 0)
         rb->ops->on_ready(rb->user, kr_buf_bytes(&body));

@@ -5,6 +5,7 @@
 #include "hub/fleet_state.h"
 #include "hub/subscriptions.h"
 #include "kube/json_diff.h"
+#include "kube/proto_body.h"
 #include "wire/digest.h"
 
 #define PATHS_MAX 64
@@ -40,19 +41,6 @@ static struct kr_reach *reach_of(const struct hub_request *r, const struct hub_s
         paths.drop_count = copy_paths(&p->drop, drop);
     }
     return kr_reach_create(&paths, NULL);
-}
-
-/* A subresource that is written as the whole object (scale is a kind of its own). */
-static bool is_whole_object(struct kr_bytes subresource)
-{
-    static const char *const names[] = {"",       "status",   "ephemeralcontainers",
-                                        "resize", "approval", "finalize"};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (kr_bytes_is(subresource, names[i]))
-            return true;
-    }
-    return false;
 }
 
 static int fill_rebase(struct hub_request *r, const struct hub_object *o, struct kr_bytes slim)
@@ -93,13 +81,14 @@ static int make_patch(struct hub_request *r, struct kr_bytes slim, struct kr_buf
     return rc;
 }
 
-int hub_edit_body(struct hub_request *r, struct hub_object *o, bool is_put,
-                  const struct kr_write_body *b, struct kr_bytes body, struct kr_buf *out,
-                  struct kr_note *why)
+int hub_edit_body(struct hub_request *r, struct hub_object *o, const struct hub_plan *plan,
+                  struct kr_bytes body, struct kr_buf *out, struct kr_note *why)
 {
     struct hub_write *w = r->write;
+    const struct kr_write_body *b = &plan->body;
     struct hub_plain plain;
-    int rc = kr_write_body_edit(b, body, out, w->rebase.offsets);
+    int rc = plan->is_proto ? kr_proto_body_edit(b, body, out, w->rebase.offsets)
+                            : kr_write_body_edit(b, body, out, w->rebase.offsets);
 
     if (rc != 0 || b->version_count == 0)
         return rc;
@@ -107,7 +96,7 @@ int hub_edit_body(struct hub_request *r, struct hub_object *o, bool is_put,
     rc = hub_fleet_plain(r->w->fleet, o, &plain);
     if (rc == 0)
         rc = fill_rebase(r, o, plain.slim);
-    if (rc == 0 && is_put && o->lossy && is_whole_object(r->info.subresource))
+    if (rc == 0 && plan->step == HUB_PLAN_PATCH)
         rc = make_patch(r, plain.slim, out, why);
     return rc;
 }

@@ -6,8 +6,8 @@
 #define HUB_FLEET_EDIT_H
 
 #include "hub/cache.h"
+#include "hub/fleet_plan.h"
 #include "hub/request.h"
-#include "kube/write_body.h"
 #include "wire/messages.h"
 
 /* An edited body: what was refused as too long never comes here, and a patch is not longer than
@@ -24,9 +24,9 @@ struct hub_write { /* read it; lives in the request's arena */
 };
 
 /* Appends it to `out`, and fills in r->write: rebase (if the body carries the version of `o`) and
- * as_patch. */
-int hub_edit_body(struct hub_request *r, struct hub_object *o, bool is_put,
-                  const struct kr_write_body *b, struct kr_bytes body, struct kr_buf *out,
-                  struct kr_note *why);
+ * as_patch. The plan's step is one of those that edit; `o` may be NULL if the body carries no
+ * version of it. */
+int hub_edit_body(struct hub_request *r, struct hub_object *o, const struct hub_plan *plan,
+                  struct kr_bytes body, struct kr_buf *out, struct kr_note *why);
 
 #endif

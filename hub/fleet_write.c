@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hub/fleet_write.h"
 
-#include <stdio.h>
-
 #include "base/assert.h"
 #include "base/err.h"
 #include "hub/fleet_edit.h"
 #include "hub/subscriptions.h"
 #include "hub/worker.h"
-#include "kube/injected.h"
 
 #define JSON_PATCH "application/json-patch+json"
 
@@ -27,17 +24,25 @@ static const struct hub_object *find_object(const struct hub_request *r, struct 
 {
     struct hub_shelf *shelf = hub_type_find_shelf(type, r->cluster_path.name);
 
+    if (r->info.name.n == 0)
+        return NULL;
     return shelf != NULL ? hub_shelf_get(shelf, namespace_of(&r->info), r->info.name) : NULL;
+}
+
+/* A create names the object in its body. */
+static bool is_create(const struct kr_request_info *ri)
+{
+    return kr_bytes_is(ri->verb, "create") && ri->name.n == 0 && ri->subresource.n == 0;
 }
 
 static bool is_write(const struct hub_request *r)
 {
     const struct kr_request_info *ri = &r->info;
+    bool of_one = kr_bytes_is(ri->verb, "update") || kr_bytes_is(ri->verb, "patch") ||
+                  kr_bytes_is(ri->verb, "delete");
 
-    return ri->is_resource && ri->name.n != 0 && r->upgrade.n == 0 && !ri->connects &&
-           !r->fw.in->in_ended &&
-           (kr_bytes_is(ri->verb, "update") || kr_bytes_is(ri->verb, "patch") ||
-            kr_bytes_is(ri->verb, "delete"));
+    return ri->is_resource && r->upgrade.n == 0 && !ri->connects && !r->fw.in->in_ended &&
+           (is_create(ri) || (of_one && ri->name.n != 0));
 }
 
 static struct hub_type *find_type(const struct hub_request *r)
@@ -62,7 +67,7 @@ bool hub_write_begin(struct hub_request *r)
     if (r->w->fleet == NULL || !is_write(r) || is_coded(r))
         return false;
     type = find_type(r);
-    if (type == NULL || find_object(r, type) == NULL)
+    if (type == NULL || (kr_bytes_is(r->info.verb, "delete") && find_object(r, type) == NULL))
         return false;
     r->write = kr_arena_alloc(&r->arena, sizeof *r->write);
     if (r->write == NULL || r->w->write_bytes + reserved > HUB_WRITES_MAX) {
@@ -81,42 +86,6 @@ void hub_write_end(struct hub_request *r)
 {
     if (r->write != NULL)
         r->w->write_bytes -= r->write->reserved;
-}
-
-/* ---- what the body is ---- */
-
-static struct kr_bytes media_type(const struct hub_request *r)
-{
-    struct kr_bytes type = kr_head_get(&r->fw.in->head, KR_LIT("content-type"));
-
-    type.n = kr_bytes_find(type, ';');
-    while (type.n != 0 && type.p[type.n - 1] == ' ')
-        type.n--;
-    return type;
-}
-
-/* False: nothing that is read here. */
-static bool body_kind(const struct hub_request *r, enum kr_body_kind *kind)
-{
-    struct kr_bytes type = media_type(r);
-
-    *kind = KR_BODY_OBJECT;
-    if (kr_bytes_is(r->info.verb, "patch")) {
-        if (kr_bytes_eq_fold(type, KR_LIT(JSON_PATCH)))
-            *kind = KR_BODY_JSON_PATCH;
-        return *kind == KR_BODY_JSON_PATCH ||
-               kr_bytes_eq_fold(type, KR_LIT("application/merge-patch+json")) ||
-               kr_bytes_eq_fold(type, KR_LIT("application/strategic-merge-patch+json")) ||
-               kr_bytes_eq_fold(type, KR_LIT("application/apply-patch+yaml"));
-    }
-    if (kr_bytes_is(r->info.verb, "delete"))
-        *kind = KR_BODY_DELETE_OPTIONS;
-    return type.n == 0 || kr_bytes_eq_fold(type, KR_LIT("application/json"));
-}
-
-static bool occurs(struct kr_bytes what, struct kr_bytes in)
-{
-    return in.n >= what.n && memmem(in.p, in.n, what.p, what.n) != NULL;
 }
 
 /* ---- what becomes of it ---- */
@@ -164,40 +133,13 @@ static void refuse_edit(struct hub_request *r, int rc, const struct kr_note *why
         hub_request_refuse(r, KR_CASE_INTERNAL, kr_bytes_str(kr_err_text(rc)));
 }
 
-/* Whether the version that is in the body is one that this hub gave out for this object before. */
-static bool is_old(const struct hub_request *r, const struct kr_write_body *b,
-                   const struct hub_object *o)
+static void edit(struct hub_request *r, struct hub_object *o, const struct hub_plan *plan,
+                 struct kr_bytes body)
 {
-    uint64_t revision;
-
-    return b->foreign.n != 0 && !kr_bytes_eq(b->foreign, hub_object_version(o)) &&
-           kr_bytes_to_u64(b->foreign, UINT64_MAX, &revision) &&
-           hub_revision_is_ours(r->w->revision, revision);
-}
-
-static void map_body(struct hub_request *r, struct hub_object *o, enum kr_body_kind kind,
-                     const struct kr_write_body *b, struct kr_bytes body)
-{
-    bool is_put = kind == KR_BODY_OBJECT && kr_bytes_is(r->info.verb, "update");
     struct kr_buf edited = {.max = HUB_EDIT_MAX};
     struct kr_note why = {""};
-    int rc;
+    int rc = hub_edit_body(r, o, plan, body, &edited, &why);
 
-    if (b->version_count == 0 && is_old(r, b, o)) {
-        refuse_conflict(r);
-        return;
-    }
-    if (b->version_count == 0 && is_put && b->slimmed) {
-        hub_request_refuse(r, KR_CASE_LOSSY_WRITE,
-                           KR_LIT("it carries no resourceVersion of the fleet view, so that it is "
-                                  "not known what was changed"));
-        return;
-    }
-    if (b->version_count == 0 && !b->injected) {
-        go_on(r, body);
-        return;
-    }
-    rc = hub_edit_body(r, o, is_put, b, body, &edited, &why);
     if (rc == 0)
         go_on_edited(r, kr_buf_bytes(&edited));
     else
@@ -205,37 +147,32 @@ static void map_body(struct hub_request *r, struct hub_object *o, enum kr_body_k
     kr_buf_deinit(&edited);
 }
 
-static void read_body(struct hub_request *r, struct hub_object *o, struct kr_bytes revision,
+static void carry_out(struct hub_request *r, struct hub_object *o, const struct hub_plan *plan,
                       struct kr_bytes body)
 {
-    bool has_version = occurs(revision, body);
-    bool has_key = occurs(KR_LIT("kuberelay.io"), body);
-    struct kr_note why = {""};
-    struct kr_write_body b;
-    enum kr_body_kind kind;
-    bool readable = body_kind(r, &kind);
+    struct kr_bytes why = kr_bytes_str(plan->why.text);
 
-    if (!has_version && !has_key) {
+    switch (plan->step) {
+    case HUB_PLAN_PASS:
         go_on(r, body);
-        return;
+        break;
+    case HUB_PLAN_EDIT:
+    case HUB_PLAN_PATCH:
+        edit(r, o, plan, body);
+        break;
+    case HUB_PLAN_CONFLICT:
+        refuse_conflict(r);
+        break;
+    case HUB_PLAN_LOSSY:
+        hub_request_refuse(r, KR_CASE_LOSSY_WRITE, why);
+        break;
+    case HUB_PLAN_UNREADABLE:
+        hub_request_refuse(r, KR_CASE_UNREADABLE_BODY, why);
+        break;
+    case HUB_PLAN_BAD:
+        hub_request_refuse(r, KR_CASE_BAD_REQUEST, why);
+        break;
     }
-    if (readable && kr_scan_check(body, KR_SCAN_DEPTH_MAX, NULL) != 0) {
-        /* An apply patch may be YAML; anything else the API server refuses itself. */
-        readable = !kr_bytes_eq_fold(media_type(r), KR_LIT("application/apply-patch+yaml"));
-        if (readable) {
-            go_on(r, body);
-            return;
-        }
-    }
-    if (!readable && !has_version && !occurs(KR_LIT(KR_NOTE_VERSION), body))
-        go_on(r, body);
-    else if (!readable)
-        hub_request_refuse(r, KR_CASE_UNREADABLE_BODY,
-                           KR_LIT("JSON, as a write that was built on the fleet view must be"));
-    else if (kr_write_body_read(kind, body, revision, &b, &why) != 0)
-        hub_request_refuse(r, KR_CASE_BAD_REQUEST, kr_bytes_str(why.text));
-    else
-        map_body(r, o, kind, &b, body);
 }
 
 void hub_write_gathered(struct hub_request *r)
@@ -243,15 +180,24 @@ void hub_write_gathered(struct hub_request *r)
     struct kr_buf body = {.max = (size_t)r->fw.up_max};
     /* Looked for anew: it may be another one by now. */
     struct hub_object *o = (struct hub_object *)find_object(r, r->write->type);
-    char revision[24];
+    struct hub_plan plan;
 
     if (kr_forward_take_body(&r->fw, &body) != 0) {
         hub_request_refuse(r, KR_CASE_INTERNAL, kr_bytes_str(kr_err_text(KR_ENOMEM)));
-    } else if (o == NULL) {
-        go_on(r, kr_buf_bytes(&body));
     } else {
-        snprintf(revision, sizeof revision, "%llu", (unsigned long long)o->revision);
-        read_body(r, o, kr_bytes_str(revision), kr_buf_bytes(&body));
+        const struct hub_plan_ask ask = {
+            .verb = r->info.verb,
+            .subresource = r->info.subresource,
+            .content_type = kr_head_get(&r->fw.in->head, KR_LIT("content-type")),
+            .body = kr_buf_bytes(&body),
+            .revision = o != NULL ? o->revision : 0,
+            .origin = o != NULL ? hub_object_version(o) : KR_LIT(""),
+            .lossy = o != NULL && o->lossy,
+            .given_out = r->w->revision,
+        };
+
+        hub_plan_write(&ask, &plan);
+        carry_out(r, o, &plan, kr_buf_bytes(&body));
     }
     kr_buf_deinit(&body);
 }

@@ -2,14 +2,13 @@
 /* fleet_write: a write to /clusters/NAME whose object the client read from the fleet view. Its body
  * carries the fleet's resourceVersion and what only the fleet view adds; both are taken out, and
  * the agent puts the live version in, if the object still is what was served (RelayRequest.rebase).
- * Happy path: hub_write_begin -> the body is collected -> it carries the version of the cached
- *         object -> it is edited -> the relay goes on with the new body.
+ * Happy path: hub_write_begin -> the body is collected -> hub/fleet_plan.h decides -> it is edited
+ *         (hub/fleet_edit.h) -> the relay goes on with the new body.
  * A PUT on an object of which a profile left parts out becomes a JSON Patch of what was changed
  * (kube/json_diff.h). Refused: a version that this hub gave out and that is not the latest (409); a
- * change that could lose what was left out (422); a body that must be edited and is no JSON (415).
- * Looked at: PUT, PATCH and DELETE with a body, of an object that is in the cache. A body in which
- * neither the version nor a key of the fleet view occurs passes as it came.
- * Limits: the request's up_max a body; HUB_WRITES_MAX bytes of bodies at once, then 429.
+ * change that could lose what was left out (422); a body that must be edited and is neither JSON
+ * nor protobuf (415). Looked at: POST, PUT, PATCH and DELETE with a body, of a type that is in the
+ * cache. Limits: the request's up_max a body; HUB_WRITES_MAX bytes of bodies at once, then 429.
  * Memory: a body while it is collected; the rest for one turn. Threads: the worker's. */
 #ifndef HUB_FLEET_WRITE_H
 #define HUB_FLEET_WRITE_H

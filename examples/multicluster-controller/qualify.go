@@ -74,8 +74,8 @@ func unqualify(o metav1.Object) string {
 	return o.GetAnnotations()[clusterAnnotation]
 }
 
-// at is the configuration of a hub, for one cluster or, with "*", for all of them. JSON, because the
-// hub looks into writes that were built on what the fleet view showed: protobuf is refused (415).
+// at is the configuration of a hub, for one cluster or, with "*", for all of them. JSON, because a
+// profile may leave parts of objects out, and in protobuf the hub refuses to put such a one (415).
 func at(hub *rest.Config, cluster string) *rest.Config {
 	c := rest.CopyConfig(hub)
 	c.ContentType = runtime.ContentTypeJSON

@@ -15,6 +15,8 @@
 
 /* The key as it stands in JSON, without its quotes, perhaps with escapes. */
 bool kr_is_injected(struct kr_bytes key);
+/* The same for the key itself. */
+bool kr_is_injected_name(struct kr_bytes key);
 /* Whether there is such a key in a map (checked JSON; empty: no map). */
 bool kr_has_injected(struct kr_bytes map);
 /* Appends the text of an object of an edge with both maps, which lie in it, written anew without

@@ -266,13 +266,14 @@ int kr_write_body_edit(const struct kr_write_body *b, struct kr_bytes text, stru
     return rc == 0 ? kr_buf_append(out, kr_bytes_skip(text, from)) : rc;
 }
 
-static bool is_plain(struct kr_bytes text)
+bool kr_write_body_version_is_plain(struct kr_bytes version)
 {
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] <= ' ' || text.p[i] >= 0x7F || text.p[i] == '"' || text.p[i] == '\\')
+    for (size_t i = 0; i < version.n; i++) {
+        if (version.p[i] <= ' ' || version.p[i] >= 0x7F || version.p[i] == '"' ||
+            version.p[i] == '\\')
             return false;
     }
-    return text.n != 0;
+    return version.n != 0;
 }
 
 int kr_write_body_fill(struct kr_bytes text, const uint32_t *offsets, size_t n,
@@ -280,7 +281,7 @@ int kr_write_body_fill(struct kr_bytes text, const uint32_t *offsets, size_t n,
 {
     size_t before = out->n;
     size_t from = 0;
-    int rc = is_plain(version) ? 0 : KR_EPROTO;
+    int rc = kr_write_body_version_is_plain(version) ? 0 : KR_EPROTO;
 
     for (size_t i = 0; rc == 0 && i < n; i++) {
         size_t at = offsets[i];

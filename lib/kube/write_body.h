@@ -47,5 +47,7 @@ int kr_write_body_edit(const struct kr_write_body *b, struct kr_bytes text, stru
  * an empty string stands, or the version is no plain text. */
 int kr_write_body_fill(struct kr_bytes text, const uint32_t *offsets, size_t n,
                        struct kr_bytes version, struct kr_buf *out);
+/* Whether it is what a version can be, wherever it is put. */
+bool kr_write_body_version_is_plain(struct kr_bytes version);
 
 #endif

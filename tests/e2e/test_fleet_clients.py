@@ -233,6 +233,31 @@ def test_fleet_counters_lose_no_update(make, profiles):
         assert meta["labels"] == {"count": "yes"}
 
 
+def test_fleet_typed_clients_write_protobuf(make):
+    """Updates with retries, a create of a copy, and a delete with preconditions."""
+    fleet = make()
+    fleet.direct("c1", "POST", fleet.maps, configmap(
+        "counter", {"n": "0", "other": "kept"}, labels={"count": "yes"},
+        annotations={"mine": "1"}))
+    both = [fleet.start("clients", "typed", name=f"typed-{i}") for i in range(2)]
+    for process in both:
+        process.wait_line("event=done", 120)
+        assert process.grep("event=deleted cluster=c1 name=counter-copy")
+    found = fleet.get("c1", "counter")
+    assert found["data"] == {"n": "20", "other": "kept"}, found
+    assert found["metadata"]["annotations"] == {"mine": "1"}
+    assert found["metadata"]["labels"] == {"count": "yes"}
+
+
+def test_fleet_typed_clients_are_told_what_to_do_about_slim_objects(make):
+    fleet = make(profiles=LOSSY)
+    fleet.direct("c1", "POST", fleet.maps, configmap(
+        "counter", {"n": "0"}, labels={"count": "yes"}, annotations={NOISE: "dropped"}))
+    typed = fleet.start("clients", "typed")
+    typed.wait_line(r'ContentType .*application/json', 60)
+    assert fleet.get("c1", "counter")["data"] == {"n": "0"}
+
+
 # -- the example
 
 def test_fleet_example_controller_reads_all_and_writes_each(make):

@@ -16,6 +16,7 @@ from fleet import ALL, INJECTED, JSON, Fleet, bare, cluster_of
 
 DEFAULT = "/api/v1/namespaces/default/pods"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 WIDGETS = "/apis/example.test/v1/namespaces/default/widgets"
 IMAGES = {"name": "images", "resources": ["deployments.apps"],
           "keep": ["spec.replicas", "spec.template.spec.containers[*].name",
@@ -114,6 +115,60 @@ class Target:
         obj = self.live()
         change(obj)
         return self.fleet.clusters[self.cluster].ask("PUT", self.path, obj)
+
+
+def varint(n):
+    out = b""
+    while n >= 0x80:
+        out, n = out + bytes([n & 0x7F | 0x80]), n >> 7
+    return out + bytes([n])
+
+
+def field(number, value):
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def fields(message):
+    """Of one message whose fields are numbers and texts: (number, value, bytes as they stand)."""
+    at = 0
+
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+    while at < len(message):
+        start, tag = at, number()
+        value = number()
+        if tag & 7 == 2:
+            value, at = message[at:at + value], at + value
+        yield tag >> 3, value, message[start:at]
+
+
+def as_fleet_protobuf(target, version):
+    """The object as protobuf, as a typed client would write it that read it from the fleet view."""
+    path = f"/clusters/{target.cluster}{target.path}"
+    answer = target.fleet.client().get(path, [("accept", PROTOBUF)])
+    assert answer.status == 200 and answer.body.startswith(b"k8s\0"), answer
+    out = b"k8s\0"
+    for number, value, whole in fields(answer.body[4:]):
+        if number == 2:
+            meta = b"".join(part for n, _, part in fields(dict(
+                (n, v) for n, v, _ in fields(value) if n == 1)[1]) if n not in (6, 17))
+            meta += field(6, version.encode())
+            meta += field(11, field(1, b"n") + field(2, b"1"))
+            meta += field(11, field(1, b"kuberelay.io/cluster") + field(2, b"c1"))
+            for key in INJECTED:
+                meta += field(12, field(1, key.encode()) + field(2, b"x"))
+            value = field(1, meta) + b"".join(part for n, _, part in fields(value) if n != 1)
+            whole = field(2, value)
+        out += whole
+    return out
 
 
 def origin(obj):
@@ -251,10 +306,49 @@ def test_an_unconditional_put_loses_only_what_the_fleet_view_added(pod):
 
 def test_a_body_that_is_no_json_is_415(pod):
     obj = pod.seen()
-    for kind in ("application/vnd.kubernetes.protobuf", "application/yaml", "application/cbor"):
-        answer = pod.write("PUT", None, kind,
-                           raw=b"k8s\0 " + obj["metadata"]["resourceVersion"].encode())
+    raw = b"k8s\0 " + obj["metadata"]["resourceVersion"].encode()
+    for kind in ("application/yaml", "application/cbor"):
+        answer = pod.write("PUT", None, kind, raw=raw)
         assert answer.status == 415 and answer.json()["reason"] == "UnsupportedMediaType", answer
+    answer = pod.write("PUT", None, PROTOBUF, raw=raw)
+    assert answer.status == 400 and "no protobuf" in answer.json()["message"], answer
+
+
+@pytest.mark.real
+def test_protobuf_is_written_back_as_it_was_but_for_what_the_fleet_view_added(pod):
+    """What the API server itself would answer, with the fleet's version and keys put in."""
+    obj = pod.seen()
+    version = obj["metadata"]["resourceVersion"]
+    body = as_fleet_protobuf(pod, version)
+    answer = pod.write("PUT", None, PROTOBUF, raw=body)
+    assert answer.status == 200, answer
+    live = pod.live()
+    assert no_trace(live) and live["metadata"]["labels"] == {"team": "x", "n": "1"}
+    assert pod.write("PUT", None, PROTOBUF, raw=body).status == 409
+    status = as_fleet_protobuf(pod, pod.seen()["metadata"]["resourceVersion"])
+    answer = pod.write("PUT", None, PROTOBUF, suffix="/status", raw=status)
+    assert answer.status == 200 and no_trace(pod.live()), answer
+
+
+@pytest.mark.real
+def test_protobuf_of_a_slim_object_is_415_and_says_what_to_do(deploy):
+    version = deploy.seen()["metadata"]["resourceVersion"]
+    answer = deploy.write("PUT", None, PROTOBUF, raw=as_fleet_protobuf(deploy, version))
+    assert answer.status == 415, answer
+    assert 'ContentType "application/json"' in answer.json()["message"]
+
+
+def test_what_is_created_from_the_fleet_view_has_no_trace_of_it(pod):
+    obj = pod.seen()
+    copy = f"{pod.name}-copy"
+    obj["metadata"] = {k: obj["metadata"][k] for k in ("labels", "annotations")} | {"name": copy}
+    obj["spec"].pop("nodeName", None)
+    answer = pod.fleet.client().request(
+        "POST", f"/clusters/c1{pod.collection}", [("content-type", "application/json")],
+        json.dumps(obj).encode())
+    assert answer.status == 201, answer
+    made = Target(pod.fleet, "c1", pod.collection, copy).live()
+    assert made["metadata"]["labels"] == {"team": "x"} and no_trace(made)
 
 
 def test_a_body_with_metadata_twice_is_400(pod):

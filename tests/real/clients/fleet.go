@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -112,7 +110,6 @@ func runCounters(ctx context.Context, config *rest.Config, namespace string) err
 }
 
 func increment(ctx context.Context, config *rest.Config, store cache.Store, key string, conflicts *int) error {
-	patience := wait.Backoff{Steps: 1000, Duration: 10 * time.Millisecond, Factor: 1, Jitter: 0.5}
 	return retry.RetryOnConflict(patience, func() error {
 		obj, found, err := store.GetByKey(key)
 		if err != nil || !found {

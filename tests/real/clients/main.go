@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command clients is what people run against a cluster (informer of client-go, manager of
-// controller-runtime) and against all clusters of a hub (fleet, counters). All print each request, so
+// controller-runtime) and against all clusters of a hub (fleet, counters, typed). All print each request, so
 // that a test can see whether they listed again.
 package main
 
@@ -34,9 +34,9 @@ func main() {
 	defer stop()
 	run := map[string]func(context.Context, *rest.Config, string) error{
 		"informer": runInformer, "manager": runManager, "fleet": runFleet,
-		"counters": runCounters}[flags.Arg(0)]
+		"counters": runCounters, "typed": runTyped}[flags.Arg(0)]
 	if run == nil {
-		fmt.Fprintln(os.Stderr, "usage: clients [--kubeconfig FILE] [--namespace NAME] informer|manager|fleet|counters")
+		fmt.Fprintln(os.Stderr, "usage: clients [--kubeconfig FILE] [--namespace NAME] informer|manager|fleet|counters|typed")
 		os.Exit(2)
 	}
 	if err := run(ctx, config, *namespace); err != nil {
