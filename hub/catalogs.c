@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "base/map.h"
-#include "kube/api_version.h"
+#include "hub/type_election.h"
 
 #define CLUSTERS_MAX 1000000
 #define TYPES_MAX 5000
@@ -19,8 +19,8 @@
 #define SET_BYTES_MAX (8u << 20)
 
 struct type_set {
-    size_t clusters; /* that have it */
-    uint64_t since;  /* the lowest number of a cluster that had it */
+    size_t clusters;               /* that have it */
+    const struct hub_voter *first; /* of those that have it; made with the union */
     struct kr_buf canonical;
     struct kr_arena arena;
     struct kr_resource_type *types; /* sorted, no type twice */
@@ -28,8 +28,7 @@ struct type_set {
 };
 
 struct hub_catalog {
-    char cluster[64];
-    uint64_t number;      /* in the order in which clusters were first heard of */
+    struct hub_voter voter;
     struct type_set *set; /* NULL: not told yet */
     struct kr_arena coming_arena;
     struct kr_resource_type *coming; /* a catalog of which more is to come */
@@ -40,8 +39,7 @@ struct hub_catalogs {
     struct kr_map by_cluster;
     struct kr_map sets; /* by their canonical bytes */
     uint64_t generation;
-    uint64_t heard_of; /* clusters, so far */
-    bool stale;        /* the union must be made anew */
+    bool stale; /* the union must be made anew */
     struct kr_resource_type *all;
     size_t n;
 };
@@ -104,36 +102,13 @@ void hub_catalogs_destroy(struct hub_catalogs *cs)
     free(cs);
 }
 
-/* ---- order ---- */
-
-static int by_bytes(struct kr_bytes a, struct kr_bytes b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int order = n != 0 ? memcmp(a.p, b.p, n) : 0;
-
-    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
-}
-
-static int by_type(const void *x, const void *y)
-{
-    const struct kr_resource_type *a = x;
-    const struct kr_resource_type *b = y;
-    int order = by_bytes(a->group, b->group);
-
-    if (order == 0)
-        order = kr_api_version_compare(a->version, b->version);
-    if (order == 0)
-        order = by_bytes(a->version, b->version); /* v1 and v01 are two names */
-    return order != 0 ? order : by_bytes(a->resource, b->resource);
-}
-
 static const struct kr_resource_type *find(const struct kr_resource_type *types, size_t n,
                                            struct kr_bytes group, struct kr_bytes version,
                                            struct kr_bytes resource)
 {
     struct kr_resource_type key = {.group = group, .version = version, .resource = resource};
 
-    return n != 0 ? bsearch(&key, types, n, sizeof *types, by_type) : NULL;
+    return n != 0 ? bsearch(&key, types, n, sizeof *types, hub_type_order) : NULL;
 }
 
 /* ---- one cluster's catalog ---- */
@@ -229,9 +204,9 @@ static void sort_coming(struct hub_catalog *c)
 
     if (c->coming_n == 0)
         return;
-    qsort(c->coming, c->coming_n, sizeof *c->coming, by_type);
+    qsort(c->coming, c->coming_n, sizeof *c->coming, hub_type_order);
     for (size_t i = 1; i < c->coming_n; i++) {
-        if (by_type(&c->coming[kept], &c->coming[i]) != 0)
+        if (hub_type_order(&c->coming[kept], &c->coming[i]) != 0)
             c->coming[++kept] = c->coming[i];
     }
     c->coming_n = kept + 1;
@@ -327,10 +302,8 @@ static int find_set(struct hub_catalogs *cs, const struct hub_catalog *c, struct
     struct type_set *s = calloc(1, sizeof *s);
     int rc = s != NULL ? 0 : KR_ENOMEM;
 
-    if (rc == 0) {
-        s->since = UINT64_MAX;
+    if (rc == 0)
         kr_buf_init(&s->canonical, SET_BYTES_MAX);
-    }
     for (size_t i = 0; rc == 0 && i < c->coming_n; i++)
         rc = put_type(&s->canonical, &c->coming[i]);
     if (rc != 0) {
@@ -361,8 +334,6 @@ static int finish(struct hub_catalogs *cs, struct hub_catalog *c)
     if (rc != 0 || s == c->set)
         return rc;
     s->clusters++;
-    if (c->number < s->since)
-        s->since = c->number;
     drop_set(cs, c->set);
     c->set = s;
     cs->generation++;
@@ -379,12 +350,22 @@ static struct hub_catalog *add_catalog(struct hub_catalogs *cs, const char *clus
     c = calloc(1, sizeof *c);
     if (c == NULL)
         return NULL;
-    snprintf(c->cluster, sizeof c->cluster, "%s", cluster);
-    c->number = cs->heard_of++;
-    if (kr_map_put(&cs->by_cluster, kr_bytes_str(c->cluster), c) == 0)
+    snprintf(c->voter.cluster, sizeof c->voter.cluster, "%s", cluster);
+    if (kr_map_put(&cs->by_cluster, kr_bytes_str(c->voter.cluster), c) == 0)
         return c;
     free(c);
     return NULL;
+}
+
+int hub_catalogs_know(struct hub_catalogs *cs, const char *cluster, int64_t since_wall_ms)
+{
+    struct hub_catalog *c = add_catalog(cs, cluster);
+
+    if (c == NULL)
+        return KR_ENOMEM;
+    cs->stale = cs->stale || c->voter.since_wall_ms != since_wall_ms;
+    c->voter.since_wall_ms = since_wall_ms;
+    return 0;
 }
 
 int hub_catalogs_update(struct hub_catalogs *cs, const char *cluster,
@@ -442,102 +423,29 @@ const struct kr_resource_type *hub_catalog_find(const struct hub_catalogs *cs, c
 
 /* ---- the union ---- */
 
-struct vote {
-    struct kr_resource_type type;
-    size_t clusters;
-    uint64_t since;
-};
-
-static int by_variant(const struct vote *a, const struct vote *b)
+static void find_first(struct hub_catalogs *cs)
 {
-    int order = by_bytes(a->type.kind, b->type.kind);
+    struct hub_catalog *c;
+    struct type_set *s;
+    size_t pos = 0;
 
-    return order != 0 ? order : (int)a->type.namespaced - (int)b->type.namespaced;
-}
-
-static int by_vote(const void *x, const void *y)
-{
-    const struct vote *a = x;
-    const struct vote *b = y;
-    int order = by_type(&a->type, &b->type);
-
-    if (order == 0)
-        order = by_variant(a, b);
-    /* The more common set first, or the older one: its short names are shown. */
-    if (order == 0)
-        order = (a->clusters < b->clusters) - (a->clusters > b->clusters);
-    return order != 0 ? order : (a->since > b->since) - (a->since < b->since);
-}
-
-/* Votes that are equal by type, and variant: [from, to). */
-static size_t end_of(const struct vote *v, size_t n, size_t from, bool variant)
-{
-    size_t to = from + 1;
-
-    while (to < n && by_type(&v[from].type, &v[to].type) == 0 &&
-           (!variant || by_variant(&v[from], &v[to]) == 0))
-        to++;
-    return to;
-}
-
-/* Elects one type of each run; the winners move to the front, with how many prefer them. */
-static size_t elect(struct vote *v, size_t n)
-{
-    size_t kept = 0;
-
-    for (size_t at = 0; at < n;) {
-        size_t end = end_of(v, n, at, false);
-        struct vote best = {.clusters = 0};
-        size_t prefer = 0;
-
-        while (at < end) {
-            size_t next = end_of(v, end, at, true);
-            struct vote one = v[at];
-
-            for (size_t i = at; i < next; i++) {
-                one.clusters += i > at ? v[i].clusters : 0;
-                one.since = v[i].since < one.since ? v[i].since : one.since;
-                prefer += v[i].type.preferred ? v[i].clusters : 0;
-            }
-            /* Of as many: who was there first. A new cluster alone overrules nobody. */
-            if (one.clusters > best.clusters ||
-                (one.clusters == best.clusters && one.since < best.since))
-                best = one;
-            at = next;
-        }
-        best.clusters = prefer;
-        v[kept++] = best;
-    }
-    return kept;
-}
-
-/* One version of each group is the preferred one: that of most clusters; of as many, that which was
- * there first; or else the newest. */
-static void prefer(struct vote *v, size_t n)
-{
-    for (size_t at = 0; at < n;) {
-        size_t best = at;
-        size_t end = at;
-
-        for (; end < n && kr_bytes_eq(v[at].type.group, v[end].type.group); end++) {
-            if (v[end].clusters > v[best].clusters ||
-                (v[end].clusters == v[best].clusters && v[end].clusters != 0 &&
-                 v[end].since < v[best].since))
-                best = end;
-        }
-        for (size_t i = at; i < end; i++)
-            v[i].type.preferred = kr_bytes_eq(v[i].type.version, v[best].type.version);
-        at = end;
+    while ((s = kr_map_next(&cs->sets, &pos, NULL)) != NULL)
+        s->first = NULL;
+    pos = 0;
+    while ((c = kr_map_next(&cs->by_cluster, &pos, NULL)) != NULL) {
+        if (c->set != NULL && hub_voter_is_earlier(&c->voter, c->set->first))
+            c->set->first = &c->voter;
     }
 }
 
-static struct vote *gather(struct hub_catalogs *cs, size_t *n)
+static struct hub_vote *gather(struct hub_catalogs *cs, size_t *n)
 {
-    struct vote *v;
+    struct hub_vote *v;
     struct type_set *s;
     size_t pos = 0;
     size_t total = 0;
 
+    find_first(cs);
     while ((s = kr_map_next(&cs->sets, &pos, NULL)) != NULL)
         total += s->n;
     v = calloc(total + 1, sizeof *v);
@@ -545,7 +453,7 @@ static struct vote *gather(struct hub_catalogs *cs, size_t *n)
     pos = 0;
     while (v != NULL && (s = kr_map_next(&cs->sets, &pos, NULL)) != NULL) {
         for (size_t i = 0; i < s->n; i++)
-            v[(*n)++] = (struct vote){s->types[i], s->clusters, s->since};
+            v[(*n)++] = (struct hub_vote){s->types[i], s->clusters, s->first};
     }
     return v;
 }
@@ -554,15 +462,12 @@ static struct vote *gather(struct hub_catalogs *cs, size_t *n)
 static void make_union(struct hub_catalogs *cs)
 {
     size_t n;
-    struct vote *v = gather(cs, &n);
+    struct hub_vote *v = gather(cs, &n);
 
     cs->n = 0;
     if (v == NULL)
         return;
-    if (n != 0)
-        qsort(v, n, sizeof *v, by_vote);
-    n = elect(v, n);
-    prefer(v, n);
+    n = hub_elect_types(v, n);
     free(cs->all);
     cs->all = calloc(n + 1, sizeof *cs->all);
     for (; cs->all != NULL && cs->n < n; cs->n++)

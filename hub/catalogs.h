@@ -17,6 +17,9 @@ void hub_catalogs_destroy(struct hub_catalogs *cs);
 int hub_catalogs_update(struct hub_catalogs *cs, const char *cluster,
                         const struct kr_catalog_update *update);
 /* What came with `more` is forgotten: the call ended before the rest. */
+/* Since when the cluster has been in the fleet, for as long as nothing else is told: 0. KR_ENOMEM.
+ */
+int hub_catalogs_know(struct hub_catalogs *cs, const char *cluster, int64_t since_wall_ms);
 void hub_catalogs_interrupted(struct hub_catalogs *cs, const char *cluster);
 void hub_catalogs_remove(struct hub_catalogs *cs, const char *cluster);
 bool hub_catalogs_has(const struct hub_catalogs *cs, const char *cluster); /* it was told once */
@@ -26,7 +29,8 @@ const struct kr_resource_type *hub_catalog_find(const struct hub_catalogs *cs, c
                                                 struct kr_bytes group, struct kr_bytes version,
                                                 struct kr_bytes resource);
 /* The union: where clusters disagree on kind or scope, the majority counts; of two that are as
- * many, the one that was there first, so that no new cluster changes a type for the others. Sorted
+ * many, the one that was in the fleet first, so that no new cluster changes a type for the others;
+ * of two as old, by the name. So it is the same whoever was heard first. Sorted
  * by group ("" first), version (newest first, as kube-apiserver orders them), resource. Valid until
  * the next update; `generation` tells. */
 const struct kr_resource_type *hub_catalogs_union(struct hub_catalogs *cs, size_t *n);

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "hub/registry.h"
 #include "wire/messages.h"
 
 #define BASE_MS 1000
@@ -43,6 +44,20 @@ static void look(struct hub_site *site)
     hub_subscriptions_refresh(site->owner);
 }
 
+/* Since when the cluster has been in the fleet. Without a register: those that come back to a hub
+ * that has just started were there before. */
+static int64_t known_since(const struct hub_site *site)
+{
+    const struct hub_worker *w = site->owner->w;
+    struct hub_store *store = w->registry != NULL ? hub_registry_store(w->registry) : NULL;
+    struct hub_cluster_record record;
+
+    if (store != NULL && store->ops->cluster_find(store, site->name, &record, NULL) == 0)
+        return record.since_wall_ms;
+    return w->sched->now_ms - w->started_ms < w->options->start_grace_ms ? 0
+                                                                         : w->sched->now_wall_ms;
+}
+
 static int take(struct hub_site *site, struct kr_bytes message, bool *whole)
 {
     struct kr_catalog_update update;
@@ -51,6 +66,8 @@ static int take(struct hub_site *site, struct kr_bytes message, bool *whole)
     int rc;
 
     kr_arena_init(&arena, 4096, KR_DECODE_ARENA(message.n));
+    if (!hub_catalogs_has(site->owner->w->catalogs, site->name))
+        hub_catalogs_know(site->owner->w->catalogs, site->name, known_since(site));
     rc = kr_catalog_update_decode(&update, message, &arena, &why);
     if (rc == 0) {
         *whole = !update.more;

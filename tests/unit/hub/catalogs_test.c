@@ -137,8 +137,10 @@ static void test_union_when_as_many_differ_then_who_was_there_first_counts(void 
 
     (void)state;
     more[0].preferred = odd[1].preferred = true;
+    assert_int_equal(hub_catalogs_know(cs, "a-new-one", 2000), 0);
+    assert_int_equal(hub_catalogs_know(cs, "c1", 1000), 0);
     assert_int_equal(tell(cs, "c1", &pods, 1, false), 0);
-    assert_int_equal(tell(cs, "c2", odd, 2, false), 0);
+    assert_int_equal(tell(cs, "a-new-one", odd, 2, false), 0);
     assert_int_equal(tell(cs, "c1", more, 2, false), 0); /* a new catalog, an old cluster */
     t = hub_catalogs_find(cs, KR_LIT(""), KR_LIT("v1"), KR_LIT("pods"));
     assert_true(kr_bytes_is(t->kind, "Pod"));
@@ -148,6 +150,34 @@ static void test_union_when_as_many_differ_then_who_was_there_first_counts(void 
     t = hub_catalogs_find(cs, KR_LIT(""), KR_LIT("v1"), KR_LIT("pods"));
     assert_true(kr_bytes_is(t->kind, "Evil"));
     hub_catalogs_destroy(cs);
+}
+
+/* Whoever dialled first after a restart: two clusters of the same age, then a third. */
+static void test_union_when_as_many_differ_then_no_order_of_dialling_counts(void **state)
+{
+    static const char *const orders[][3] = {{"a", "b", "c"}, {"a", "c", "b"}, {"b", "a", "c"},
+                                            {"b", "c", "a"}, {"c", "a", "b"}, {"c", "b", "a"}};
+    static const char *const kinds[] = {"Apple", "Berry", "Cherry"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        struct hub_catalogs *cs = hub_catalogs_create();
+        const struct kr_resource_type *t;
+
+        for (size_t k = 0; k < 3; k++) {
+            const char *name = orders[i][k];
+            struct kr_resource_type one = type("x.io", "v1", "fruits", kinds[name[0] - 'a']);
+
+            assert_int_equal(hub_catalogs_know(cs, name, name[0] == 'a' ? 7 : 5), 0);
+            assert_int_equal(tell(cs, name, &one, 1, false), 0);
+        }
+        t = hub_catalogs_find(cs, KR_LIT("x.io"), KR_LIT("v1"), KR_LIT("fruits"));
+        assert_true(kr_bytes_is(t->kind, "Berry"));
+        assert_int_equal(hub_catalogs_know(cs, "a", 1), 0);
+        t = hub_catalogs_find(cs, KR_LIT("x.io"), KR_LIT("v1"), KR_LIT("fruits"));
+        assert_true(kr_bytes_is(t->kind, "Apple"));
+        hub_catalogs_destroy(cs);
+    }
 }
 
 static void test_union_when_versions_are_preferred_then_one_per_group(void **state)
@@ -267,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_union_when_clusters_differ_then_sorted_sum),
         cmocka_unit_test(test_union_when_kinds_differ_then_majority_counts),
         cmocka_unit_test(test_union_when_as_many_differ_then_who_was_there_first_counts),
+        cmocka_unit_test(test_union_when_as_many_differ_then_no_order_of_dialling_counts),
         cmocka_unit_test(test_union_when_versions_are_preferred_then_one_per_group),
         cmocka_unit_test(test_update_when_it_comes_in_parts_then_shown_at_the_end),
         cmocka_unit_test(test_update_when_names_are_odd_then_left_out),
