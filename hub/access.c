@@ -65,6 +65,8 @@ static bool fleet_shows(const struct hub_worker *w, const struct hub_question *q
         q->member_token || !(who.watches || kr_bytes_is(q->info->verb, "list")))
         return false;
     sight = hub_fleet_sight(w->fleet_config, &who, q->info->group, q->info->resource, &nothing);
+    if (sight != NULL && q->info->ns.n != 0)
+        nothing = !hub_reader_sight_shows(sight, q->info->ns);
     hub_reader_sight_destroy(sight);
     return !nothing;
 }

@@ -80,6 +80,8 @@ struct hub_reader_sight;
 struct hub_reader_sight *hub_fleet_sight(const struct hub_fleet_config *f,
                                          const struct hub_reader *who, struct kr_bytes group,
                                          struct kr_bytes resource, bool *nothing);
+/* Whether any rule shows that namespace on any cluster, there or not. */
+bool hub_reader_sight_shows(const struct hub_reader_sight *s, struct kr_bytes ns);
 const struct hub_sight *hub_reader_sight_ops(const struct hub_reader_sight *s);
 void hub_reader_sight_destroy(struct hub_reader_sight *s);
 /* Whether the reader may see anything of that cluster (for discovery). */

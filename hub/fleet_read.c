@@ -151,6 +151,13 @@ static bool sight_ns(const void *sight, const struct hub_shelf *s, struct kr_byt
     return ops->ns(ops, s, ns);
 }
 
+/* Of all namespaces those are shown that may be; one that may not be is refused, as an API server
+ * does. */
+static bool shows_ns(const struct hub_reader_sight *s, struct kr_bytes ns)
+{
+    return ns.n == 0 || hub_reader_sight_shows(s, ns);
+}
+
 static int look(struct hub_read *rd)
 {
     bool nothing = false;
@@ -158,9 +165,9 @@ static int look(struct hub_read *rd)
     rd->sight.ops = (struct hub_sight){sight_cluster, sight_ns};
     rd->sight.inner = hub_fleet_sight(rd->f->w->fleet_config, &rd->who, rd->r->info.group,
                                       rd->r->info.resource, &nothing);
-    if (rd->sight.inner != NULL)
-        return 0;
-    return nothing ? KR_EDENIED : KR_ENOMEM;
+    if (rd->sight.inner == NULL)
+        return nothing ? KR_EDENIED : KR_ENOMEM;
+    return shows_ns(rd->sight.inner, rd->r->info.ns) ? 0 : KR_EDENIED;
 }
 
 bool hub_read_look_again(struct hub_read *rd)
@@ -171,7 +178,7 @@ bool hub_read_look_again(struct hub_read *rd)
 
     hub_reader_sight_destroy(rd->sight.inner);
     rd->sight.inner = inner;
-    return inner != NULL;
+    return inner != NULL && shows_ns(inner, rd->ns);
 }
 
 /* ---- what cannot be answered ---- */

@@ -89,6 +89,15 @@ struct hub_reader_sight *hub_fleet_sight(const struct hub_fleet_config *f,
     return s;
 }
 
+bool hub_reader_sight_shows(const struct hub_reader_sight *s, struct kr_bytes ns)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (kr_names_have(&s->rules[i]->namespaces, ns))
+            return true;
+    }
+    return false;
+}
+
 const struct hub_sight *hub_reader_sight_ops(const struct hub_reader_sight *s)
 {
     return &s->ops;

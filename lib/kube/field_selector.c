@@ -36,7 +36,8 @@ int kr_field_selector_parse(struct kr_bytes text, struct kr_arena *arena,
         if (term.n == 0)
             continue;
         if (n == TERMS_MAX)
-            return kr_note_set(why, KR_ETOOBIG, "more than %d terms in a field selector",
+            return kr_note_set(why, KR_ETOOBIG,
+                               "more than %d terms in a field selector, a limit of kuberelay",
                                TERMS_MAX);
         rc = parse_term(own, term, arena, &terms[n++], why);
         if (rc != 0)

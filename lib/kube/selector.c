@@ -124,7 +124,8 @@ static int unparsed(struct parser *p, const char *what)
 static int add_value(struct parser *p, struct kr_bytes value)
 {
     if (p->values_before + p->value_count == VALUES_MAX)
-        return kr_note_set(p->why, KR_ETOOBIG, "more than %d values in a label selector",
+        return kr_note_set(p->why, KR_ETOOBIG,
+                           "more than %d values in a label selector, a limit of kuberelay",
                            VALUES_MAX);
     p->values[p->value_count++] = value;
     return 0;
@@ -312,7 +313,8 @@ static int parse_requirement(struct parser *p)
     int rc;
 
     if (p->n == REQUIREMENTS_MAX)
-        return kr_note_set(p->why, KR_ETOOBIG, "more than %d requirements in a label selector",
+        return kr_note_set(p->why, KR_ETOOBIG,
+                           "more than %d requirements in a label selector, a limit of kuberelay",
                            REQUIREMENTS_MAX);
     *r = (struct kr_requirement){.op = KR_OP_EXISTS};
     rc = parse_key(p, r);

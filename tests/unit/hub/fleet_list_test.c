@@ -401,6 +401,19 @@ static void test_list_when_the_reader_sees_a_part_then_only_that_is_counted(void
               "\"nodes is forbidden: User \\\"bob\\\" cannot list resource \\\"nodes\\\" in API "
               "group \\\"\\\" at the cluster scope (fleet view)\"");
     leave(&a);
+    get(&a, f, "/clusters/*/api/v1/namespaces/a/pods", NULL);
+    assert_int_equal(count_at(&a, "items"), 2);
+    leave(&a);
+    get(&a, f, "/clusters/*/api/v1/namespaces/b/pods", NULL);
+    assert_int_equal(a.answer.status, 403);
+    assert_at(
+        &a, "message",
+        "\"pods is forbidden: User \\\"bob\\\" cannot list resource \\\"pods\\\" in API group "
+        "\\\"\\\" in the namespace \\\"b\\\" (fleet view)\"");
+    leave(&a);
+    get(&a, f, "/clusters/*/api/v1/namespaces/b/pods?watch=1", NULL);
+    assert_int_equal(a.answer.status, 403);
+    leave(&a);
     get(&a, f, "/clusters/*/apis/apps/v1/namespaces/x/deployments", NULL);
     assert_at(&a, "message",
               "\"deployments.apps is forbidden: User \\\"bob\\\" cannot list resource "
