@@ -132,13 +132,19 @@ static int listen_tcp(struct kr_listener *l, int *fd, struct kr_note *why)
     return 0;
 }
 
-/* A socket file that nobody listens on is left from a run that was killed. */
+/* A socket file that nobody listens on is left from a run that was killed. The kernel refuses to
+ * connect to files of other kinds in the same words: they are somebody's. */
 static bool is_stale(const struct sockaddr_un *a)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool stale =
-        fd >= 0 && connect(fd, (const struct sockaddr *)a, sizeof *a) != 0 && errno == ECONNREFUSED;
+    struct stat st;
+    int fd;
+    bool stale;
 
+    if (lstat(a->sun_path, &st) != 0 || !S_ISSOCK(st.st_mode))
+        return false;
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    stale =
+        fd >= 0 && connect(fd, (const struct sockaddr *)a, sizeof *a) != 0 && errno == ECONNREFUSED;
     if (fd >= 0)
         close(fd);
     return stale;
