@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A scripted API server and the agent's pool of connections to it: what agent/apiserver.h promises,
- * without sockets, TLS and credentials. */
+/* The agent's pool of connections to its scripted API server: what agent/apiserver.h promises,
+ * without sockets, TLS and credentials. What the server answers is each world's own. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,199 +27,19 @@ struct agent_apiserver {
     struct kr_timer serve;
     struct kr_timer wake;   /* a stalled connection goes on */
     struct kr_h2_shared h2; /* of the server's ends */
+    void (*answer)(struct agent_core *c, struct kr_exchange *ex);
     bool down;
     bool h1; /* it speaks HTTP/1.1 */
 };
 
-enum mood { /* what the server does with one request */
-            MOOD_GOOD,
-            MOOD_REFUSE, /* before it looked at it */
-            MOOD_RESET_BEFORE,
-            MOOD_RESET_AFTER, /* it ran, but the answer is lost */
-            MOOD_RESET_WITHIN,
-};
-
-struct turn { /* one request at the server */
-    struct call *call;
-    struct world *w;
-    struct kr_exchange *ex;
-    struct kr_timer timer;
-    struct kr_timer sip; /* a slow reader takes what it was given */
-    enum mood mood;
-    bool slow_read;
-    size_t owed;
-    uint64_t got;
-    uint64_t ready; /* of the answer, may be taken */
-    uint64_t taken;
-    uint64_t size;
-    uint64_t stop; /* MOOD_RESET_WITHIN: where */
-    bool answering;
-};
-
-static void turn_free(struct turn *t)
-{
-    kr_timer_stop(&t->w->sched, &t->timer);
-    kr_timer_stop(&t->w->sched, &t->sip);
-    free(t);
-}
-
-static void reset(struct turn *t, enum kr_abort how)
-{
-    kr_exchange_abort(t->ex, how);
-    turn_free(t);
-}
-
-static void sip(struct kr_timer *timer)
-{
-    struct turn *t = KR_CONTAINER_OF(timer, struct turn, sip);
-    size_t n = t->owed;
-
-    t->owed = 0;
-    kr_exchange_consumed(t->ex, n);
-}
-
-static void on_body(void *user, struct kr_bytes in)
-{
-    struct turn *t = user;
-
-    for (size_t i = 0; i < in.n; i++, t->got++)
-        world_check(t->w, in.p[i] == world_byte(t->call, true, t->got),
-                    "call %u: byte %llu of the request is wrong", t->call->id,
-                    (unsigned long long)t->got);
-    t->owed += in.n;
-    if (!t->slow_read)
-        sip(&t->sip);
-    else if (!kr_timer_running(&t->sip))
-        kr_timer_start(&t->w->sched, &t->sip, kr_rand_ms(&t->w->rand, 1, 500));
-}
-
-/* The request is whole: now it runs, if it does. */
-static void execute(struct turn *t)
-{
-    struct call *c = t->call;
-
-    world_check(t->w, t->got == c->up_size, "call %u: %llu of %llu bytes came, ended well", c->id,
-                (unsigned long long)t->got, (unsigned long long)c->up_size);
-    if ((c->kind == KIND_POST || c->kind == KIND_DELETE) && t->mood != MOOD_RESET_BEFORE &&
-        t->mood != MOOD_REFUSE)
-        c->executed++;
-}
-
-static void on_end(void *user, const struct kr_head *trailers)
-{
-    struct turn *t = user;
-
-    (void)trailers;
-    if (t->call->kind == KIND_EARLY)
-        return;
-    execute(t);
-    kr_timer_start(&t->w->sched, &t->timer, kr_rand_ms(&t->w->rand, 0, 2000));
-}
-
-static size_t available(void *user, bool *end)
-{
-    struct turn *t = user;
-
-    *end = t->ready == t->size;
-    return (size_t)(t->ready - t->taken);
-}
-
-static void take(void *user, uint8_t *out, size_t n)
-{
-    struct turn *t = user;
-
-    for (size_t i = 0; i < n; i++)
-        out[i] = world_byte(t->call, false, t->taken++);
-}
-
-static void on_done(void *user, int rc)
-{
-    struct turn *t = user;
-
-    world_check(t->w, !t->w->calm || rc == 0 || t->call->left, "call %u: rc %d at the server",
-                t->call->id, rc);
-    turn_free(t);
-}
-
-static const struct kr_exchange_user turn_ops = {NULL, on_body, on_end, available, take, on_done};
-
-static void send_head(struct turn *t)
-{
-    static const int statuses[] = {200, 201, 200, 200, 413};
-    struct kr_head head;
-
-    kr_head_init(&head, KR_HEAD_MAX);
-    head.status = statuses[t->call->kind];
-    kr_head_add_str(&head, "content-type", "application/json");
-    if (t->call->kind != KIND_WATCH)
-        kr_head_add_u64(&head, "content-length", t->size);
-    KR_ASSERT(kr_exchange_send_head(t->ex, &head, false) == 0);
-    kr_head_deinit(&head);
-    t->answering = true;
-}
-
-/* A watch ends with an event; its size is cut down to that. */
-static uint64_t whole_events(const struct call *c, uint64_t n)
-{
-    while (n != 0 && world_byte(c, false, n - 1) != '\n')
-        n--;
-    return n;
-}
-
-static void go_on(struct kr_timer *timer)
-{
-    struct turn *t = KR_CONTAINER_OF(timer, struct turn, timer);
-    bool slow = t->call->kind == KIND_WATCH || world_one_in(t->w, 3);
-    uint64_t n = slow ? kr_rand_below(&t->w->rand, 30000) : UINT64_MAX;
-
-    if (t->mood == MOOD_REFUSE || t->mood == MOOD_RESET_BEFORE || t->mood == MOOD_RESET_AFTER) {
-        reset(t, t->mood == MOOD_REFUSE ? KR_ABORT_REFUSED : KR_ABORT_INTERNAL);
-        return;
-    }
-    if (!t->answering)
-        send_head(t);
-    if (t->mood == MOOD_RESET_WITHIN && t->ready >= t->stop) {
-        reset(t, KR_ABORT_INTERNAL);
-        return;
-    }
-    t->ready = t->size - t->ready < n ? t->size : t->ready + n;
-    if (t->ready != t->size || t->mood == MOOD_RESET_WITHIN)
-        kr_timer_start(&t->w->sched, &t->timer, kr_rand_ms(&t->w->rand, 1, 600));
-    if (t->mood == MOOD_RESET_WITHIN && t->ready == t->size)
-        t->ready = t->size - (t->size != 0 && t->taken != t->size); /* its end never comes */
-    kr_exchange_ready(t->ex);
-}
-
-static enum mood choose_mood(struct world *w)
-{
-    if (w->calm || !world_one_in(w, 5))
-        return MOOD_GOOD;
-    return (enum mood)(1 + kr_rand_below(&w->rand, 4));
-}
+/* ---- connections ---- */
 
 static void on_request(void *owner, struct kr_exchange *ex)
 {
     struct agent_apiserver *s = ((struct link *)owner)->s;
-    struct turn *t = calloc(1, sizeof *t);
-    struct call *c = world_call_of(s->w, ex->head.path);
 
-    KR_ASSERT(t != NULL);
-    world_check(s->w, kr_bytes_is(kr_head_get(&ex->head, KR_LIT("impersonate-user")), "sim:alice"),
-                "call %u: not the caller's identity", c->id);
-    *t = (struct turn){.call = c, .w = s->w, .ex = ex, .mood = choose_mood(s->w)};
-    t->size = c->kind == KIND_WATCH ? whole_events(c, c->down_size) : c->down_size;
-    t->stop = kr_rand_below(&s->w->rand, t->size); /* before its end */
-    c->whole_down = t->size;
-    c->arrived++;
-    t->slow_read = world_one_in(s->w, 4);
-    kr_timer_init(&t->timer, go_on);
-    kr_timer_init(&t->sip, sip);
-    kr_exchange_attach(ex, &turn_ops, t);
-    if (t->mood == MOOD_REFUSE || c->kind == KIND_EARLY)
-        kr_timer_start(&s->w->sched, &t->timer, kr_rand_ms(&s->w->rand, 0, 300));
+    s->answer(s->c, ex);
 }
-
-/* ---- connections ---- */
 
 static void wake_waiters(struct agent_apiserver *s)
 {
@@ -267,7 +87,7 @@ static void dial(struct agent_apiserver *s, struct link *l)
     for (int end = 0; end < 2; end++) {
         kr_mem_pair_step(l->pair, end,
                          world_one_in(s->w, 2) ? 1 + kr_rand_below(&s->w->rand, 5000) : 0);
-        if (!s->w->calm && s->w->sched.now_ms < FAULTS_END_MS && world_one_in(s->w, 4))
+        if (world_breaks(s->w) && world_one_in(s->w, 4))
             kr_mem_pair_cut_after(l->pair, end, 1 + kr_rand_below(&s->w->rand, 100000));
     }
     l->agent = s->h1 ? kr_h1_client_create(&agent1, kr_mem_pair_end(l->pair, 0))
@@ -423,7 +243,16 @@ void api_heal(struct agent_apiserver *s)
     on_wake(&s->wake);
 }
 
-struct agent_apiserver *api_create(struct world *w, struct agent_core *c, bool h1)
+void api_cut(struct agent_apiserver *s)
+{
+    for (size_t i = 0; i < CONNS; i++) {
+        if (s->links[i].agent != NULL && s->links[i].server != NULL)
+            kr_mem_pair_cut(s->links[i].pair, KR_ECONNLOST);
+    }
+}
+
+struct agent_apiserver *api_create(struct world *w, struct agent_core *c, bool h1,
+                                   void (*answer)(struct agent_core *c, struct kr_exchange *ex))
 {
     struct agent_apiserver *s = calloc(1, sizeof *s);
 
@@ -431,6 +260,7 @@ struct agent_apiserver *api_create(struct world *w, struct agent_core *c, bool h
     s->w = w;
     s->c = c;
     s->h1 = h1;
+    s->answer = answer;
     kr_list_init(&s->waiting);
     kr_timer_init(&s->serve, serve);
     kr_timer_init(&s->wake, on_wake);

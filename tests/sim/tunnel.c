@@ -5,6 +5,7 @@
 
 #include "agent/attach.h"
 #include "agent/request.h"
+#include "agent/sync_out.h"
 #include "base/assert.h"
 #include "base/err.h"
 #include "hub/tunnel.h"
@@ -20,7 +21,7 @@ static void again(struct lane *l)
 {
     struct world *w = l->w;
 
-    if (l->hub != NULL || l->agent != NULL || w->over)
+    if (l->hub != NULL || l->agent != NULL || w->over || l->edge->off)
         return;
     kr_timer_start(&w->sched, &l->redial, kr_rand_ms(&w->rand, 1, world_one_in(w, 3) ? 9000 : 500));
 }
@@ -47,7 +48,7 @@ static void on_request(void *owner, struct kr_exchange *ex)
 
     if (kr_bytes_is(ex->head.path, KR_GRPC_ATTACH))
         agent_attach_accept(&t->attach, ex);
-    else
+    else if (!agent_sync_serves(&t->lane->edge->core, ex, t->lane->w->hub.self.name))
         agent_request_start(&t->lane->edge->core, ex);
 }
 
@@ -107,13 +108,17 @@ static void dial(struct kr_timer *timer)
     struct kr_identity id = {.role = KR_ROLE_AGENT};
 
     snprintf(id.name, sizeof id.name, "%s", l->edge->name);
+    if (w->hub_down) {
+        again(l);
+        return;
+    }
     l->pair = kr_mem_pair_create(&w->sched);
     for (int end = 0; end < 2; end++) {
         size_t room = 1024 + kr_rand_below(&w->rand, 20000);
 
         kr_mem_pair_step(l->pair, end, world_one_in(w, 2) ? 1 + kr_rand_below(&w->rand, 3000) : 0);
         kr_mem_pair_capacity(l->pair, end, 1 + kr_rand_below(&w->rand, 60000), room);
-        if (!w->calm && w->sched.now_ms < FAULTS_END_MS && world_one_in(w, 3))
+        if (world_breaks(w) && world_one_in(w, 3))
             kr_mem_pair_cut_after(l->pair, end, 1 + kr_rand_below(&w->rand, 300000));
     }
     l->hub = hub_tunnel_create(&w->hub, kr_mem_pair_end(l->pair, 0), &id, "192.0.2.1:40000",

@@ -1,49 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agent/counters.h"
 #include "base/assert.h"
 #include "base/err.h"
-#include "hub/counters.h"
 #include "hub/request.h"
-#include "net/loop.h"
 
-#define T0_MS 1000
 #define QUIET_MS 75000 /* after the faults, for whatever still runs (65 s is the longest wait) */
-
-void world_check(const struct world *w, bool ok, const char *fmt, ...)
-{
-    va_list ap;
-
-    if (ok)
-        return;
-    fprintf(stderr, "seed %llu%s, at %lld ms: ", (unsigned long long)w->seed,
-            w->calm ? " (--calm)" : "", (long long)w->sched.now_ms);
-    va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
-    va_end(ap);
-    fprintf(stderr, "\nagain: world %s--seed %llu --trace\n", w->calm ? "--calm " : "",
-            (unsigned long long)w->seed);
-    abort();
-}
-
-void world_trace(const struct world *w, const char *fmt, ...)
-{
-    va_list ap;
-
-    if (!w->trace)
-        return;
-    printf("%8lld ", (long long)w->sched.now_ms);
-    va_start(ap, fmt);
-    vprintf(fmt, ap);
-    va_end(ap);
-    printf("\n");
-    fflush(stdout); /* the end may be an abort */
-}
 
 uint8_t world_byte(const struct call *c, bool up, uint64_t at)
 {
@@ -68,56 +33,12 @@ struct call *world_call_of(struct world *w, struct kr_bytes path)
     return &w->calls[id];
 }
 
-bool world_one_in(struct world *w, unsigned n)
-{
-    return kr_rand_below(&w->rand, n) == 0;
-}
-
-/* ---- building ---- */
-
-static void make_hub(struct world *w)
-{
-    struct hub_worker *h = &w->hub;
-
-    w->hub_options = (struct hub_options){
-        .hold_ms = 5000,
-        .request_timeout_ms = 65000,
-        .heartbeat_ms = 5000,
-        .silence_ms = 30000,
-        .max_requests = 1000,
-        .max_clusters = 10,
-    };
-    *h = (struct hub_worker){.options = &w->hub_options, .sched = &w->sched};
-    snprintf(h->self.name, sizeof h->self.name, "hub-0");
-    kr_list_init(&h->live);
-    kr_rand_seed(&h->rand, w->seed + 1);
-    h->metrics = kr_metrics_create(hub_counters, HUB_COUNTERS_N);
-    KR_ASSERT(h->metrics != NULL && kr_h2_shared_init(&h->h2, HUB_BUDGET) == 0);
-    hub_clusters_init(&h->clusters, &w->sched, h->metrics, 10);
-    h->m_requests_live = kr_metrics_get(h->metrics, HUB_EXCHANGES, "all");
-    h->m_long_live = kr_metrics_get(h->metrics, HUB_EXCHANGES, "long-running");
-    h->m_bytes_up = kr_metrics_series(h->metrics, HUB_BYTES_UP, NULL, 0);
-    h->m_bytes_down = kr_metrics_series(h->metrics, HUB_BYTES_DOWN, NULL, 0);
-    h->m_seconds = kr_metrics_series(h->metrics, HUB_REQUEST_SECONDS, NULL, 0);
-}
-
-static void make_edge(struct world *w, unsigned i)
+static void start_edge(struct world *w, unsigned i)
 {
     struct edge *e = &w->edges[i];
 
-    e->w = w;
-    snprintf(e->name, sizeof e->name, "edge-%u", i);
-    e->core = (struct agent_core){.options = &w->agent_options, .sched = &w->sched};
-    snprintf(e->core.self.name, sizeof e->core.self.name, "edge-%u", i);
-    snprintf(e->core.self.instance, sizeof e->core.self.instance, "0");
-    e->core.loop = w->lag;
-    e->policy = (struct agent_policy){.mode = AGENT_READ_WRITE, .exec = true};
-    e->core.policy = &e->policy;
-    kr_rand_seed(&e->core.rand, w->seed + 100 + i);
-    e->core.metrics = kr_metrics_create(agent_counters, AGENT_COUNTERS_N);
-    KR_ASSERT(e->core.metrics != NULL && kr_h2_shared_init(&e->core.h2, AGENT_BUDGET) == 0);
-    e->core.m_exchanges = kr_metrics_series(e->core.metrics, AGENT_EXCHANGES, NULL, 0);
-    e->core.api = api_create(w, &e->core, i == 1);
+    world_make_edge(w, i);
+    e->core.api = api_create(w, &e->core, i == 1, turn_begin);
     lane_start(&e->lanes[0], e, KR_LANE_INTERACTIVE);
     lane_start(&e->lanes[1], e, KR_LANE_BULK);
 }
@@ -159,31 +80,6 @@ static void on_fault(struct kr_timer *t)
     }
 }
 
-static void run_until(struct world *w, int64_t end_ms)
-{
-    int64_t now = w->sched.now_ms;
-
-    while (now < end_ms) {
-        int64_t wait = kr_sched_run(&w->sched, now, now);
-
-        now += wait <= 0 ? 1 : wait < end_ms - now ? wait : end_ms - now;
-    }
-    kr_sched_run(&w->sched, end_ms, end_ms);
-}
-
-static void heal(struct world *w)
-{
-    for (unsigned i = 0; i < CLUSTERS; i++) {
-        api_heal(w->edges[i].core.api);
-        for (unsigned k = 0; k < LANES; k++) {
-            struct lane *l = &w->edges[i].lanes[k];
-
-            for (int end = 0; end < 2 && l->hub != NULL && l->agent != NULL; end++)
-                kr_mem_pair_stall(l->pair, end, false);
-        }
-    }
-}
-
 static void check_quiet(const struct world *w)
 {
     world_check(w, w->hub.requests == 0, "%zu requests at the hub", w->hub.requests);
@@ -222,19 +118,11 @@ static void close_all(struct world *w)
         lane_close(&w->edges[i].lanes[1]);
         api_close(w->edges[i].core.api);
     }
-    run_until(w, w->sched.now_ms + 10);
-    for (unsigned i = 0; i < CLUSTERS; i++) {
-        api_destroy(w->edges[i].core.api);
-        kr_h2_shared_deinit(&w->edges[i].core.h2);
-        kr_metrics_destroy(w->edges[i].core.metrics);
-    }
-    hub_clusters_deinit(&w->hub.clusters);
-    kr_h2_shared_deinit(&w->hub.h2);
-    kr_h2_shared_deinit(&w->client_h2);
-    kr_metrics_destroy(w->hub.metrics);
-    world_check(w, w->sched.count == 0, "%zu timers still run", w->sched.count);
-    kr_loop_destroy(w->lag);
-    kr_sched_deinit(&w->sched);
+    world_run_until(w, w->sched.now_ms + 10);
+    for (unsigned i = 0; i < CLUSTERS; i++)
+        world_drop_edge(&w->edges[i]);
+    world_drop_hub(w);
+    world_deinit(w);
 }
 
 static void count(const struct world *w, struct tally *t)
@@ -253,34 +141,38 @@ void world_run(uint64_t seed, bool calm, bool trace, struct tally *tally)
     struct world *w = calloc(1, sizeof *w);
 
     KR_ASSERT(w != NULL);
-    w->seed = seed;
+    w->program = calm ? "world --calm" : "world";
     w->calm = calm;
-    w->trace = trace;
-    kr_sched_init(&w->sched, T0_MS, T0_MS);
-    w->lag = kr_loop_create(NULL);
-    KR_ASSERT(w->lag != NULL);
-    kr_rand_seed(&w->rand, seed);
+    w->faults_end_ms = FAULTS_END_MS;
+    world_init(w, seed, trace);
     w->agent_options = (struct agent_options){.user_prefix = "sim:", .max_requests = 1000};
-    make_hub(w);
-    KR_ASSERT(kr_h2_shared_init(&w->client_h2, HUB_BUDGET) == 0);
+    w->hub_options = (struct hub_options){
+        .hold_ms = 5000,
+        .request_timeout_ms = 65000,
+        .heartbeat_ms = 5000,
+        .silence_ms = 30000,
+        .max_requests = 1000,
+        .max_clusters = 10,
+    };
+    world_make_hub(w);
     for (unsigned i = 0; i < CLUSTERS; i++)
-        make_edge(w, i);
+        start_edge(w, i);
     for (unsigned i = 0; i < USERS; i++)
         user_start(&w->users[i], w, false);
-    run_until(w, T0_MS + 100);
+    world_run_until(w, WORLD_T0_MS + 100);
     for (unsigned i = 0; i < CALLS; i++)
         call_plan(&w->calls[i], w, i);
     kr_timer_init(&w->fault, on_fault);
     if (!calm)
         kr_timer_start(&w->sched, &w->fault, 1000);
-    run_until(w, FAULTS_END_MS);
-    heal(w);
-    run_until(w, FAULTS_END_MS + QUIET_MS);
+    world_run_until(w, FAULTS_END_MS);
+    world_heal(w);
+    world_run_until(w, FAULTS_END_MS + QUIET_MS);
     for (unsigned i = 0; i < CALLS; i++) {
         if (w->calls[i].kind == KIND_WATCH && !calm)
             call_give_up(&w->calls[i]);
     }
-    run_until(w, FAULTS_END_MS + QUIET_MS + 2000);
+    world_run_until(w, FAULTS_END_MS + QUIET_MS + 2000);
     for (unsigned i = 0; i < CALLS; i++)
         call_judge(&w->calls[i]);
     count(w, tally);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* world: clients, the hub's request pipeline, tunnels, agents and scripted API servers, joined by
- * memory pipes under virtual time. What is real: lib/http, lib/wire, the hub from a request's head
+ * memory pipes under virtual time. Two programs: `world` (world.c) is about the relay, `fleet`
+ * (fleet.h) about the fleet view. What is real: lib/http, lib/wire, the hub from a request's head
  * to its relay (request, pipeline, relay, clusters, tunnel, answer), the agent's request and
  * Attach. What is not: sockets, TLS, the agent's dialling (tunnel.c) and its API server pool
  * (api.c). Every run is made from one seed. A broken promise prints the seed and ends the program.
@@ -21,7 +22,8 @@ enum {
     LANES = 2,
     USERS = 4,
     CALLS = 48,
-    FAULTS_END_MS = 40000, /* from then on nothing is broken any more */
+    WORLD_T0_MS = 1000,
+    FAULTS_END_MS = 40000,
     HUB_BUDGET = 4 << 20,
     AGENT_BUDGET = 1 << 20,
 };
@@ -105,13 +107,19 @@ struct edge { /* one cluster: agent and API server */
     struct agent_policy policy;
     struct lane lanes[LANES];
     char name[16];
+    bool off; /* its agent does not run */
 };
 
 struct world {
     uint64_t seed;
     bool calm;
     bool trace;
-    bool over; /* nothing dials any more */
+    bool over;                        /* nothing dials any more */
+    bool hub_down;                    /* nobody can be reached by dialling */
+    const char *program;              /* by which the seed is run again */
+    int64_t faults_end_ms;            /* from then on nothing is broken any more */
+    int64_t wall_ms;                  /* what the wall clock is ahead of the other one */
+    void (*on_turn)(struct world *w); /* behind each turn; may be NULL */
     struct kr_sched sched;
     struct kr_loop *lag; /* turns never; agents report how late it is */
     struct kr_rand rand;
@@ -133,11 +141,25 @@ __attribute__((format(printf, 2, 3))) void world_trace(const struct world *w, co
 /* A byte of the body of a call: `up` or down; lines of a few dozen bytes. */
 uint8_t world_byte(const struct call *c, bool up, uint64_t at);
 struct call *world_call_of(struct world *w, struct kr_bytes path);
-bool world_one_in(struct world *w, unsigned n);
 
-/* client.c */
+/* parts.c */
+bool world_one_in(struct world *w, unsigned n);
+bool world_breaks(const struct world *w); /* whether links may be made that break */
+/* Of a zeroed world: clocks, dice. */
+void world_init(struct world *w, uint64_t seed, bool trace);
+void world_deinit(struct world *w);
+void world_make_hub(struct world *w);              /* by hub_options, without a fleet view */
+void world_drop_hub(struct world *w);              /* no tunnel and no request is left */
+void world_make_edge(struct world *w, unsigned i); /* its agent's core */
+void world_drop_edge(struct edge *e);              /* with its pool; nothing is left of it */
+void world_run_until(struct world *w, int64_t end_ms);
+void world_heal(struct world *w);
+
+/* user.c */
 void user_start(struct user *u, struct world *w, bool h1);
 void user_close(struct user *u);
+
+/* client.c */
 void call_plan(struct call *c, struct world *w, unsigned id);
 void call_give_up(struct call *c);
 void call_judge(const struct call *c);
@@ -148,10 +170,15 @@ void lane_cut(struct lane *l);
 void lane_close(struct lane *l);
 
 /* api.c */
-struct agent_apiserver *api_create(struct world *w, struct agent_core *c, bool h1);
+struct agent_apiserver *api_create(struct world *w, struct agent_core *c, bool h1,
+                                   void (*answer)(struct agent_core *c, struct kr_exchange *ex));
 void api_destroy(struct agent_apiserver *s);
 void api_close(struct agent_apiserver *s);
 void api_fault(struct agent_apiserver *s);
 void api_heal(struct agent_apiserver *s);
+void api_cut(struct agent_apiserver *s); /* the server restarts: no connection survives */
+
+/* turn.c */
+void turn_begin(struct agent_core *core, struct kr_exchange *ex);
 
 #endif
