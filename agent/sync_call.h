@@ -67,6 +67,7 @@ struct agent_sync_call {
     uint32_t skipped;
     size_t shown; /* objects in the metric */
     bool sent;    /* in this run of bytes */
+    bool hurried; /* what was held back while catching up goes out after all */
     bool columns_sent;
     int64_t progress_ms; /* when progress was told */
     struct kr_metric *m_objects;

@@ -268,6 +268,7 @@ static void on_problem(void *user, enum kr_sync_problem problem, const char *tex
         show(s);
     }
     kr_sync_sender_problem(s->sender, problem, kr_bytes_str(text));
+    s->hurried = true;
     agent_sync_pump_later(s);
 }
 

@@ -218,6 +218,7 @@ void agent_sync_follow(struct agent_sync_call *s, enum agent_sync_phase phase,
     if (!s->reflecting)
         agent_reflector_init(&s->reflector, &cfg);
     s->reflecting = true;
+    s->hurried = false;
     s->phase = phase;
     agent_reflector_start(&s->reflector, version);
 }

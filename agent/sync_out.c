@@ -62,11 +62,23 @@ void agent_sync_end(struct agent_sync_call *s, int status, const char *text)
 
 /* ---- sending ---- */
 
+/* While catching up old changes come once more. The hub may have seen newer ones; its watchers
+ * would go back in time. So all waits until the last of them is there, and only the latest of each
+ * object goes out, which is what the hub holds if nothing was lost. With no room left, or a problem
+ * to tell, they go as they are. */
+static bool holds_back(struct agent_sync_call *s)
+{
+    if (s->phase != AGENT_SYNC_CATCHING)
+        return false;
+    s->hurried = s->hurried || kr_sync_sender_full(s->sender);
+    return !s->hurried;
+}
+
 static void pump(struct agent_sync_call *s)
 {
     struct kr_buf out = {.max = KR_SYNC_MESSAGE_MAX};
     /* At once: growing by steps would leave holes in the heap. */
-    int rc = kr_sync_sender_empty(s->sender) ? 0 : 1;
+    int rc = kr_sync_sender_empty(s->sender) || holds_back(s) ? 0 : 1;
 
     if (rc > 0 && kr_buf_reserve(&out, BATCH_ROOM) != 0)
         rc = 0; /* later */

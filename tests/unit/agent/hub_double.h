@@ -6,6 +6,7 @@
 
 #include "../wire/fake_exchange.h"
 #include "agent/sync_out.h"
+#include "kube/list_options.h"
 #include "wire/compress.h"
 #include "wire/grpc_call.h"
 #include "wire/sync_messages.h"
@@ -24,6 +25,7 @@ struct hub { /* outlives its calls */
     struct held held[HELD_MAX];
     size_t n;
     char version[64]; /* the last progress */
+    int backwards;    /* upserts that showed watchers an older object than they had seen */
     struct kr_dictionaries *dictionaries;
     struct kr_unpacker *unpacker;
 };
@@ -52,6 +54,7 @@ struct hub_call {
 static __attribute__((unused)) void hub_init(struct hub *h)
 {
     h->n = 0;
+    h->backwards = 0;
     h->version[0] = '\0';
     h->dictionaries = kr_dictionaries_create(false, true);
     h->unpacker = kr_unpacker_create(h->dictionaries);
@@ -90,7 +93,8 @@ static __attribute__((unused)) void hub_take(struct hub *h, const struct kr_upse
     if (o == NULL) {
         assert_in_range(h->n, 0, HELD_MAX - 1);
         o = &h->held[h->n++];
-    }
+    } else if (o->hash != u->hash && kr_version_compare(u->version, kr_bytes_str(o->version)) < 0)
+        h->backwards++;
     o->key = key;
     o->hash = u->hash;
     snprintf(o->name, sizeof o->name, "%.*s", (int)u->name.n, (const char *)u->name.p);

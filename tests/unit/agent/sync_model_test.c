@@ -26,6 +26,7 @@ struct world {
     struct hub_call calls[CALLS_MAX]; /* one after the other */
     size_t call_count;
     bool calling;
+    char reached[64]; /* what the hub had been told to have reached a while ago */
 };
 
 static struct hub_call *call_of(struct world *x)
@@ -54,6 +55,9 @@ static void cut_call(struct world *x)
     call_of(x)->wire.server.may_owe = true;
     hub_call_cut(call_of(x));
     api_world_run(&x->w, 0);
+    /* A progress may be lost though the changes before it came. */
+    if (model_one_in(&x->m, 3))
+        snprintf(x->hub.version, sizeof x->hub.version, "%s", x->reached);
 }
 
 /* Some of what waits goes over the tunnel. */
@@ -78,7 +82,7 @@ static void restart_hub(struct world *x)
 {
     cut_call(x);
     x->hub.n = 0;
-    x->hub.version[0] = '\0';
+    x->hub.version[0] = x->reached[0] = '\0';
 }
 
 static void step(struct world *x)
@@ -128,6 +132,8 @@ static void step(struct world *x)
         model_change(m);
     }
     api_world_run(&x->w, 1);
+    if (model_one_in(&x->m, 8))
+        snprintf(x->reached, sizeof x->reached, "%s", x->hub.version);
     if (x->calling)
         trickle(x);
 }
@@ -194,6 +200,7 @@ static void set_up(struct world *x, uint64_t seed)
     model_init(&x->m, seed);
     x->calling = false;
     x->call_count = 0;
+    x->reached[0] = '\0';
 }
 
 static void tear_down(struct world *x)
@@ -217,6 +224,7 @@ static void test_whatever_breaks_the_hub_ends_up_with_what_the_api_server_has(vo
             step(x);
         settle(x);
         assert_true(is_right(x, seed));
+        assert_int_equal(x->hub.backwards, 0);
         assert_int_not_equal(call_of(x)->ends, 0);
         tear_down(x);
     }

@@ -113,6 +113,58 @@ static void test_changes_that_were_lost_with_the_tunnel_are_caught_up_with(void 
     tear_down(x);
 }
 
+/* The hub has more than it was told to have reached: watchers must not see it twice, nor backwards.
+ */
+static void test_what_the_hub_has_seen_is_not_shown_again_while_catching_up(void **state)
+{
+    static const struct pod a3 = {"d", "a", "u1", "215", "i3"};
+    static const struct pod b_last = {"d", "b", "u2", "220", "i1"};
+    struct world *x = set_up();
+    struct turn *t = synced(x);
+
+    (void)state;
+    say(x, t, event_of(&x->t, "MODIFIED", &a2));
+    say(x, t, event_of(&x->t, "MODIFIED", &a3));
+    turn_say(t, event_of(&x->t, "DELETED", &b_last)); /* never reaches the hub */
+    x->calling = false;
+    hub_call_cut(&x->k);
+    run(x, 0);
+    snprintf(x->hub.version, sizeof x->hub.version, "200"); /* nor did any progress */
+    call(x, &x->pods);
+    assert_int_equal(x->k.wants, 1);
+    t = answer_look(x, "221");
+    assert_true(turn_asks(t, "resourceVersion=200&"));
+    say(x, t, event_of(&x->t, "MODIFIED", &a2));
+    assert_non_null(strstr(hub_object(&x->hub, "d", "a")->plain, "i3"));
+    say(x, t, event_of(&x->t, "MODIFIED", &a3));
+    say(x, t, event_of(&x->t, "DELETED", &b_last));
+    assert_non_null(strstr(hub_object(&x->hub, "d", "a")->plain, "i3"));
+    assert_int_equal(x->hub.backwards, 0);
+    assert_int_equal(x->k.deletes, 1);
+    assert_int_equal(x->k.ends, 1);
+    assert_int_equal(x->hub.n, 1);
+    tear_down(x);
+}
+
+/* What is held back must not hide that the API server refuses. */
+static void test_a_problem_is_told_while_catching_up(void **state)
+{
+    struct world *x = set_up();
+    struct turn *t = synced(x);
+
+    (void)state;
+    turn_say(t, event_of(&x->t, "MODIFIED", &a2)); /* never reaches the hub */
+    x->calling = false;
+    hub_call_cut(&x->k);
+    run(x, 0);
+    call(x, &x->pods);
+    turn_answer(next(x), 403, "{}");
+    run(x, 0);
+    assert_int_equal(x->k.problems, 1);
+    assert_int_equal(x->k.problem, KR_SYNC_FORBIDDEN);
+    tear_down(x);
+}
+
 static void test_a_hub_that_lost_everything_gets_all(void **state)
 {
     struct world *x = set_up();
@@ -217,6 +269,8 @@ int main(void)
         cmocka_unit_test(test_an_agent_that_starts_anew_deletes_what_went_meanwhile),
         cmocka_unit_test(test_an_agent_that_starts_anew_sends_nothing_if_nothing_differs),
         cmocka_unit_test(test_changes_that_were_lost_with_the_tunnel_are_caught_up_with),
+        cmocka_unit_test(test_what_the_hub_has_seen_is_not_shown_again_while_catching_up),
+        cmocka_unit_test(test_a_problem_is_told_while_catching_up),
         cmocka_unit_test(test_a_hub_that_lost_everything_gets_all),
         cmocka_unit_test(test_a_hub_that_holds_something_else_is_put_right),
         cmocka_unit_test(test_what_is_kept_goes_ten_minutes_after_its_last_use),
