@@ -4,7 +4,9 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "hub/access.h"
+#include "hub/review_body.h"
 #include "kube/json_scan.h"
+#include "kube/proto_body.h"
 
 #define BODY_MAX (64u * 1024)
 
@@ -102,14 +104,20 @@ static int review(struct hub_request *r, struct kr_bytes body, struct kr_buf *ou
 void hub_fleet_review_gathered(struct hub_request *r)
 {
     struct kr_buf body = {.max = BODY_MAX};
-    struct kr_buf out = {.max = 2 * BODY_MAX};
+    struct kr_buf json = {.max = 2 * BODY_MAX};
+    struct kr_buf out = {.max = 4 * BODY_MAX};
     int rc = kr_forward_take_body(&r->fw, &body);
+    bool packed = rc == 0 && kr_proto_body_is(kr_buf_bytes(&body));
 
+    if (packed)
+        rc = hub_review_body_to_json(kr_buf_bytes(&body), &json);
     if (rc == 0)
-        rc = review(r, kr_buf_bytes(&body), &out);
+        rc = review(r, kr_buf_bytes(packed ? &json : &body), &out);
     kr_buf_deinit(&body);
+    kr_buf_deinit(&json);
     if (rc != 0) {
-        hub_request_refuse(r, KR_CASE_UNREADABLE_BODY, KR_LIT("a SelfSubjectAccessReview in JSON"));
+        hub_request_refuse(r, KR_CASE_UNREADABLE_BODY,
+                           KR_LIT("a SelfSubjectAccessReview in JSON or protobuf"));
     } else {
         r->code = 201;
         hub_answer_text(kr_forward_release(&r->fw), 201, "application/json", kr_buf_bytes(&out));
