@@ -90,18 +90,25 @@ static void on_term(void *owner, int signum)
     kr_timer_start(a->c.sched, &a->drain, DRAIN_LOOK_MS);
 }
 
+/* Each part for itself: one that is faulty keeps what it had, and holds up no other. */
+static bool told(struct agent *a, int rc, const struct kr_note *why)
+{
+    if (rc != 0)
+        KR_LOG_AT(a->c.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why->text),
+                  KR_S("effect", "what was loaded before stays in use"));
+    return rc == 0;
+}
+
 static void on_hup(void *owner, int signum)
 {
     struct agent *a = owner;
     struct kr_note why = {""};
+    bool whole = told(a, agent_core_load_policy(&a->c, &why), &why);
 
     (void)signum;
-    if (agent_core_load_policy(&a->c, &why) != 0 || agent_trust_load(&a->c, &why) != 0) {
-        KR_LOG_AT(a->c.log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
-                  KR_S("effect", "what was loaded before stays in use"));
-        return;
-    }
-    KR_LOG_AT(a->c.log, KR_LOG_INFO, "reloaded", KR_S("cluster", a->c.self.name));
+    whole = told(a, agent_trust_load(&a->c, &why), &why) && whole;
+    if (whole)
+        KR_LOG_AT(a->c.log, KR_LOG_INFO, "reloaded", KR_S("cluster", a->c.self.name));
     agent_parts_reopen(&a->c);
     agent_renew_retry(&a->keeper.renew);
     agent_links_retry(&a->links);

@@ -4,8 +4,10 @@
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
+import yaml
 
 from backends import FakeBackend
 from clock import scaled, wait_until
@@ -513,7 +515,6 @@ def test_process_two_agents_of_one_cluster_stand_in_for_each_other(ready):
 def test_process_sighup_of_the_agent_takes_a_new_certificate(ready):
     """Seen from outside: the next connection shows the instance of the new certificate."""
     import shutil
-    import yaml
 
     watch = ready.start("GET", WATCH).wait_bytes(1)
     with open(ready.agent.config_path, encoding="utf-8") as file:
@@ -530,6 +531,35 @@ def test_process_sighup_of_the_agent_takes_a_new_certificate(ready):
     ready.world.hub.kill()
     fresh_hub = ready.world.restart_hub(ready.world.hub)
     fresh_hub.wait_line(r"event=tunnel-up.*instance=renewed", 30)
+
+
+def test_process_sighup_of_the_agent_a_faulty_part_holds_up_no_other(world):
+    """logrotate has renamed the audit log, and somebody broke the policy file or a certificate."""
+    world.start_hub()
+    fake = FakeBackend(str(world.folder / "fake"))
+    install(fake.api)
+    audit, policy = world.folder / "agent-audit.log", world.folder / "policy.yaml"
+    policy.write_text("mode: read-only\n", encoding="utf-8")
+    site = Site(world, fake, "f1", world.folder / "f1", auditLog=str(audit),
+                policyFile=str(policy))
+    assert site.ask("GET", "/api/v1/x").status == 200
+    with open(site.agent.config_path, encoding="utf-8") as file:
+        cert = Path(yaml.safe_load(file)["certFile"])
+
+    def reload(number):
+        audit.rename(f"{audit}.{number}")
+        mark = site.agent.mark()
+        site.agent.signal(signal.SIGHUP)
+        site.agent.wait_line("event=reload-failed", 10, after=mark)
+        wait_until(audit.exists, 10, "a new file")
+    policy.write_text("mode: [no\n", encoding="utf-8")
+    reload(1)
+    assert site.ask("GET", "/api/v1/x").status == 200
+    policy.write_text("mode: 'off'\n", encoding="utf-8")
+    cert.write_text("no certificate", encoding="utf-8")
+    reload(2)
+    assert site.ask("GET", "/api/v1/x").status == 403
+    fake.close()
 
 
 def test_process_overload_is_429_and_passes(world):
