@@ -320,6 +320,48 @@ def test_field_F009_watchers_that_do_not_read_cost_what_their_windows_hold(world
     wait_until(lambda: world.metrics()["kuberelay_hub_fleet_watchers"] == 0, 10, "gone")
 
 
+def test_field_F009_a_watcher_that_the_log_has_outrun_is_ended_and_lists_again(world):
+    """More than the 64 MiB that are kept of changes, none of which compresses."""
+    fleet = Fleet(world, pods=4, fleetLogEvents=100)
+    path = "/api/v1/namespaces/default/configmaps"
+    cluster = fleet.clusters["c1"]
+
+    def big(number):
+        text = base64.b64encode(os.urandom(300 << 10)).decode()
+        return config(f"big-{number % 10}", data={"number": str(number), "text": text})
+    for number in range(10):
+        cluster.ask("POST", path, big(number))
+    fleet.wait_synced(path, timeout=60)
+    start_at = fleet.list(path)["metadata"]["resourceVersion"]
+    before = world.hub.memory_kib()
+    with H2Client(world.hub.api, world.context(), window=65535) as client:
+        stuck = client.start("GET", f"{STAR}{path}?watch=1&resourceVersion={start_at}",
+                             auto_window=False)
+        stuck.wait_headers(10)
+        other = fleet.watch(path, resourceVersion=start_at)
+        for number in range(10, 310):
+            cluster.ask("PUT", f"{path}/big-{number % 10}", big(number))
+            # One by one, so that the agent does not leave any out.
+            other.stream.wait(lambda s, n=number: s.received >= (n - 9) * 400 << 10, 20)
+        # The log has its bound; objects, texts under way and the heap's holes are beside it.
+        assert world.hub.memory_kib() - before < 200 * 1024
+        stuck.auto_window = True
+        stuck.grant(8 << 20)
+        assert stuck.wait_finish(60) == "end", "as kube-apiserver ends one that cannot keep up"
+        lines = stuck.body.splitlines(keepends=True)
+        seen = [json.loads(line) for line in lines]  # behind a whole event
+        numbers = [int(e["object"]["data"]["number"]) for e in seen]
+        assert 0 < len(numbers) < 300 and numbers == list(range(10, 10 + len(numbers)))
+        last = seen[-1]["object"]["metadata"]["resourceVersion"]
+        answer = fleet.get(path, watch=1, resourceVersion=last)
+        assert answer.status == 410 or answer.json()["object"]["code"] == 410, answer
+        fresh = fleet.list(path)
+        assert {i["data"]["number"] for i in fresh["items"] if i["metadata"]["name"][:4] == "big-"} == {
+            str(n) for n in range(300, 310)}
+        other.close()
+    wait_until(lambda: world.metrics()["kuberelay_hub_fleet_watchers"] == 0, 10, "gone")
+
+
 # -- F014
 
 ALICE = {"users": ["alice"], "clusters": ["c1"], "resources": ["pods", "configmaps"],
