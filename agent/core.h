@@ -55,6 +55,8 @@ struct agent_core {
     struct kr_metric *m_exchanges;
     /* Set by agent.c: a hub has accepted a tunnel, or says something new. */
     void (*on_hub_state)(void *owner, const struct kr_hub_state *s);
+    /* A hub has refused our certificate. */
+    void (*on_refused)(void *owner, const char *reason);
     void *owner;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keeper: keeps what the agent shows and believes fresh: renews its own certificate
- * (agent/renew.h), takes the files that others renew, and the roots that hubs tell of. Threads: the
- * agent's. */
+ * (agent/renew.h), goes back to the one before if no hub takes the new one, takes the files that
+ * others renew, and the roots that hubs tell of. Threads: the agent's. */
 #ifndef AGENT_KEEPER_H
 #define AGENT_KEEPER_H
 
@@ -19,6 +19,8 @@ struct agent_keeper { /* embed it; the fields belong to keeper.c */
     struct agent_renew renew;
     struct kr_file_watch files; /* certFile, keyFile, caFile */
     struct kr_timer timer;
+    struct kr_timer refused; /* the new certificate was: until all hubs had time to accept it */
+    char reason[128];
     const struct agent_keeper_owner *ops;
     void *owner;
 };

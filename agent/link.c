@@ -37,6 +37,7 @@ struct agent_link {
     bool attached;
     bool pending; /* the hub takes states, and sends nothing until an operator accepts */
     bool closing;
+    bool denied;        /* the hub said that it does not want us */
     int64_t refused_ms; /* the hub said to stay away that long; 0: it did not */
     const char *why;    /* why we closed it ourselves */
     struct kr_metric *m_up;
@@ -57,8 +58,15 @@ static int64_t wait_for(struct agent_link *l, int rc)
     return usual;
 }
 
+static bool is_refusal(const struct agent_link *l, int rc, const char *reason)
+{
+    return l->denied ||
+           (rc == KR_ETLS && strncmp(reason, KR_TLS_REFUSED, sizeof KR_TLS_REFUSED - 1) == 0);
+}
+
 static void again(struct agent_link *l, int rc, const char *reason)
 {
+    bool refused = is_refusal(l, rc, reason);
     int64_t wait_ms = wait_for(l, rc);
 
     kr_metric_add(l->m_failures, 1);
@@ -71,8 +79,12 @@ static void again(struct agent_link *l, int rc, const char *reason)
     l->attached = l->pending = false;
     l->refused_ms = 0;
     l->why = NULL;
-    if (!l->closing)
-        kr_timer_start(l->c->sched, &l->timer, wait_ms);
+    l->denied = false;
+    if (l->closing)
+        return;
+    kr_timer_start(l->c->sched, &l->timer, wait_ms);
+    if (refused && l->c->on_refused != NULL)
+        l->c->on_refused(l->c->owner, reason);
 }
 
 static void fail(struct agent_link *l, const char *why)
@@ -92,6 +104,7 @@ static void on_hub_state(void *owner, const struct kr_hub_state *s)
         l->refused_ms = s->retry_after_ms != 0
                             ? s->retry_after_ms
                             : kr_rand_ms(&l->c->rand, PERMANENT_MIN_MS, PERMANENT_MAX_MS);
+        l->denied = s->refusal == KR_REFUSAL_DENIED;
         fail(l, "the hub refused the tunnel");
         return;
     }

@@ -4,6 +4,7 @@
 #include "agent/policy.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "certs/pin.h"
 
 #define AT(member) offsetof(struct agent_options, member)
 
@@ -26,9 +27,14 @@ static const struct kr_option table[] = {
     {.name = "caFile",
      .type = KR_OPT_STRING,
      .offset = AT(ca_file),
-     .required = true,
      .unit = "FILE",
-     .text = "the shared root that hubs are verified against (PEM)"},
+     .text = "the shared root that hubs are verified against (PEM); or give rootPin"},
+    {.name = "rootPin",
+     .type = KR_OPT_STRING,
+     .offset = AT(root_pin),
+     .unit = "sha256:HEX",
+     .text = "instead of caFile, with stateDir: the hash of the root's key (kuberelayctl token "
+             "create)"},
     {.name = "certFile",
      .type = KR_OPT_STRING,
      .offset = AT(cert_file),
@@ -241,10 +247,28 @@ static int check_policy(const char *file, struct kr_note *why)
     return rc;
 }
 
+static int check_roots(const struct agent_options *o, struct kr_note *why)
+{
+    uint8_t pin[KR_PIN_SIZE];
+
+    if (o->ca_file != NULL && o->root_pin != NULL)
+        return kr_note_set(why, KR_EINVAL, "caFile or rootPin, not both");
+    if (o->root_pin == NULL)
+        return o->ca_file != NULL ? 0 : kr_note_set(why, KR_EINVAL, "caFile is required");
+    if (!kr_pin_parse(kr_bytes_str(o->root_pin), pin))
+        return kr_note_set(why, KR_EINVAL, "rootPin: sha256: and 64 hexadecimal digits");
+    return o->state_dir != NULL && o->cert_file == NULL
+               ? 0
+               : kr_note_set(why, KR_EINVAL, "rootPin needs stateDir, and no certFile");
+}
+
 static int check(const void *config, struct kr_note *why)
 {
     const struct agent_options *o = config;
+    int rc = check_roots(o, why);
 
+    if (rc != 0)
+        return rc;
     if ((o->cert_file != NULL) != (o->key_file != NULL))
         return kr_note_set(why, KR_EINVAL, "certFile and keyFile: both or none");
     if (o->cert_file == NULL && o->state_dir == NULL)

@@ -8,7 +8,8 @@
 struct agent_options {
     struct kr_strings hubs;
     const char *hub_name;
-    const char *ca_file;
+    const char *ca_file;  /* NULL: root_pin */
+    const char *root_pin; /* NULL: ca_file */
     const char *cert_file;
     const char *key_file;
     const char *state_dir; /* instead of both, or beside them: for the roots that hubs tell of */

@@ -19,6 +19,7 @@
 #define LOOK_MAX_MS 3600000 /* the wall clock may jump */
 #define REFUSED_MIN_MS 60000
 #define REFUSED_MAX_MS 120000
+#define BACKS_MAX 4 /* doublings: half an hour */
 #define TOKEN_MAX 256
 
 static void look(struct agent_renew *r);
@@ -238,6 +239,21 @@ void agent_renew_start(struct agent_renew *r)
     if (has_pair(r))
         plan(r);
     look(r);
+}
+
+void agent_renew_went_back(struct agent_renew *r)
+{
+    int64_t wait_ms = kr_rand_ms(&r->c->rand, REFUSED_MIN_MS, REFUSED_MAX_MS);
+
+    if (!r->started)
+        return;
+    wait_ms <<= r->backs < BACKS_MAX ? r->backs : BACKS_MAX;
+    r->backs++;
+    plan(r);
+    agent_enroll_cancel(r->call);
+    r->call = NULL;
+    kr_buf_cleanse(&r->key);
+    wait_for(r, wait_ms);
 }
 
 void agent_renew_retry(struct agent_renew *r)

@@ -20,7 +20,8 @@ struct agent_renew { /* embed it; the fields belong to renew.c */
     struct kr_buf key; /* of the request under way */
     size_t hub;        /* that is asked next */
     int64_t due_wall_ms;
-    bool join; /* the request under way */
+    unsigned backs; /* renewals in a row whose certificate no hub took */
+    bool join;      /* the request under way */
     bool started;
     void (*on_pair)(void *owner); /* a new pair is in use: dial with it */
     void *owner;
@@ -30,6 +31,8 @@ void agent_renew_init(struct agent_renew *r, struct agent_core *c, void (*on_pai
                       void *owner);
 void agent_renew_start(struct agent_renew *r);
 void agent_renew_stop(struct agent_renew *r); /* never started is fine */
+/* The certificate before the last one is in use again: it is due, but not at once. */
+void agent_renew_went_back(struct agent_renew *r);
 /* Looks at once at what is to be done (SIGHUP: there may be a new token). */
 void agent_renew_retry(struct agent_renew *r);
 

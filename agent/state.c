@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/state.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -39,12 +41,12 @@ static int save(const char *dir, const char *name, struct kr_bytes content, stru
     return rc == 0 ? kr_file_replace(path, content, why) : rc;
 }
 
-static void drop(const char *dir, const char *name)
+/* What stays is looked at again at the next start. */
+static bool drop(const char *dir, const char *name)
 {
     char path[PATH_MAX];
 
-    if (path_of(path, dir, name, NULL) == 0)
-        (void)unlink(path); /* what stays is looked at again at the next start */
+    return path_of(path, dir, name, NULL) == 0 && unlink(path) == 0;
 }
 
 int agent_state_load_pair(const char *dir, struct kr_buf *pem, struct kr_note *why)
@@ -78,16 +80,58 @@ int agent_state_save_pair(const char *dir, struct kr_bytes key_pem, struct kr_by
     return rc;
 }
 
-void agent_state_accept_pair(const char *dir)
+bool agent_state_accept_pair(const char *dir)
 {
-    drop(dir, "previous.pem");
+    return drop(dir, "previous.pem");
+}
+
+int agent_state_load_previous(const char *dir, struct kr_buf *pem, struct kr_note *why)
+{
+    return load(dir, "previous.pem", pem, why);
+}
+
+bool agent_state_has_previous(const char *dir)
+{
+    char path[PATH_MAX];
+
+    return path_of(path, dir, "previous.pem", NULL) == 0 && access(path, F_OK) == 0;
+}
+
+int agent_state_go_back(const char *dir, struct kr_note *why)
+{
+    char from[PATH_MAX];
+    char to[PATH_MAX];
+    int rc = path_of(from, dir, "previous.pem", why);
+
+    if (rc == 0)
+        rc = path_of(to, dir, "pair.pem", why);
+    if (rc == 0 && rename(from, to) != 0)
+        rc =
+            kr_note_set(why, errno == ENOENT ? KR_ENOENT : KR_EIO, "stateDir: %s", strerror(errno));
+    if (rc == 0)
+        drop(dir, "pending.key"); /* a hub may have certified it: a new try is a new key */
+    return rc;
+}
+
+/* The request was answered, and the answer kept. */
+static bool is_in_use(const char *dir, const struct kr_buf *key_pem)
+{
+    struct kr_buf pair = {0};
+    bool same = load(dir, "pair.pem", &pair, NULL) == 0 &&
+                kr_bytes_starts(kr_buf_bytes(&pair), kr_buf_bytes(key_pem));
+
+    kr_buf_cleanse(&pair);
+    return same;
 }
 
 int agent_state_pending_key(const char *dir, struct kr_buf *key_pem, struct kr_note *why)
 {
     int rc = load(dir, "pending.key", key_pem, why);
 
-    if (rc != KR_ENOENT)
+    if (rc == 0 && !is_in_use(dir, key_pem))
+        return 0;
+    kr_buf_cleanse(key_pem);
+    if (rc != 0 && rc != KR_ENOENT)
         return rc;
     rc = kr_key_make(key_pem, why);
     return rc == 0 ? save(dir, "pending.key", kr_buf_bytes(key_pem), why) : rc;

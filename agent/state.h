@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state: what an agent that enrolls keeps in its stateDir (mode 0700, files 0600):
  *   pair.pem      key and certificate chain, in one file, so that they never are of two makings
- *   previous.pem  the pair before it, until a hub has accepted the new one; for people: the agent
- *                 itself never goes back, since who shows an old key looks like a thief
+ *   previous.pem  the pair before it, until a hub has accepted the new one: then the agent could
+ *                 only look like a thief with it. Until then it is what the agent goes back to if
+ *                 the new pair cannot be used, or all hubs refuse it
  *   pending.key   the key of a request that was sent, so that a lost answer can be asked for again
  *   bundle.pem    the roots that hubs told of, with their generation
  * Every file appears whole (temporary name, fsync, rename). Whatever moment the power fails at, one
@@ -19,10 +20,16 @@ int agent_state_load_pair(const char *dir, struct kr_buf *pem, struct kr_note *w
 /* The pair that is there becomes the previous one. */
 int agent_state_save_pair(const char *dir, struct kr_bytes key_pem, struct kr_bytes chain_pem,
                           struct kr_note *why);
-/* A hub has accepted the pair. */
-void agent_state_accept_pair(const char *dir);
+/* A hub has accepted the pair. True: it was the first time since the last renewal. */
+bool agent_state_accept_pair(const char *dir);
+/* KR_ENOENT: there is no pair before, or a hub has accepted the one after it. */
+int agent_state_load_previous(const char *dir, struct kr_buf *pem, struct kr_note *why);
+bool agent_state_has_previous(const char *dir);
+/* The pair before takes the place of the last one, which is lost. */
+int agent_state_go_back(const char *dir, struct kr_note *why);
 
-/* The key of the request under way; makes one if there is none. */
+/* The key of the request under way; makes one if there is none, or if it is in use already (power
+ * failed when the answer was kept). */
 int agent_state_pending_key(const char *dir, struct kr_buf *key_pem, struct kr_note *why);
 
 /* KR_ENOENT: no hub has told of one. */

@@ -4,6 +4,7 @@
 #include "agent/state.h"
 #include "base/err.h"
 #include "certs/ca.h"
+#include "certs/pin.h"
 #include "certs/store_file.h"
 
 #define PEM_FILE_MAX (1u << 20)
@@ -14,7 +15,9 @@ static const struct kr_tls_alpn enroll_alpn[] = {{"h2", KR_TLS_CERT_REQUIRED}};
 struct material { /* PEM; a pair is key and chain in both */
     struct kr_buf cert;
     struct kr_buf key;
-    struct kr_buf roots;
+    struct kr_buf roots; /* empty if pinned */
+    bool pinned;         /* no hub has told of roots yet: one is known by its hash */
+    uint8_t pin[KR_PIN_SIZE];
     uint64_t generation;
 };
 
@@ -36,23 +39,85 @@ static int read_roots(const struct agent_options *o, struct material *m, struct 
     if (rc == 0)
         return 0;
     m->generation = 0;
-    return kr_file_read(&m->roots, o->ca_file, PEM_FILE_MAX, why);
+    if (o->root_pin == NULL)
+        return kr_file_read(&m->roots, o->ca_file, PEM_FILE_MAX, why);
+    kr_buf_deinit(&m->roots);
+    m->pinned = true;
+    return kr_pin_parse(kr_bytes_str(o->root_pin), m->pin)
+               ? 0
+               : kr_note_set(why, KR_EINVAL, "rootPin: not a pin");
 }
 
-static int read_pair(const struct agent_options *o, struct material *m, struct kr_note *why)
+/* A pair that can be used, whoever it is of. */
+static int check_pair(const struct kr_buf *pair, struct kr_note *why)
 {
-    int rc;
+    struct kr_identity_rules rules = {KR_ROLE_AGENT, NULL};
+    struct kr_identity id = {0};
+    int rc = kr_identity_judge_pem(&id, kr_buf_bytes(pair), &rules, why);
+
+    if (rc == 0)
+        rc = kr_pem_check_pair(kr_buf_bytes(pair), kr_buf_bytes(pair), why);
+    kr_identity_deinit(&id);
+    return rc;
+}
+
+/* The one in use, or, if that cannot be used, the one before it that no hub has replaced yet. */
+static int read_kept_pair(struct agent_core *c, struct kr_buf *pair, struct kr_note *why)
+{
+    const char *dir = c->options->state_dir;
+    int rc = agent_state_load_pair(dir, pair, why);
+
+    if (rc == KR_EDENIED)
+        return rc; /* open to others: it is there, and the newer one */
+    if (rc == 0)
+        rc = check_pair(pair, why);
+    if (rc == 0 || agent_trust_go_back(c, why->text) != 0)
+        return rc;
+    return agent_state_load_pair(dir, pair, why);
+}
+
+static int read_pair(struct agent_core *c, struct material *m, struct kr_note *why)
+{
+    const struct agent_options *o = c->options;
 
     if (o->cert_file == NULL)
-        return agent_state_load_pair(o->state_dir, &m->cert, why);
-    rc = kr_file_read(&m->cert, o->cert_file, PEM_FILE_MAX, why);
+        return read_kept_pair(c, &m->cert, why);
+    return kr_file_read(&m->cert, o->cert_file, PEM_FILE_MAX, why);
+}
+
+int agent_trust_go_back(struct agent_core *c, const char *reason)
+{
+    const char *dir = c->options->state_dir;
+    struct kr_identity_rules rules = {KR_ROLE_AGENT, NULL};
+    struct kr_identity id = {0};
+    struct kr_buf old = {0};
+    struct kr_note why = {""};
+    int rc = agent_state_load_previous(dir, &old, &why);
+
+    if (rc == 0)
+        rc = check_pair(&old, &why);
+    if (rc == 0)
+        rc = kr_identity_judge_pem(&id, kr_buf_bytes(&old), &rules, &why);
+    if (rc == 0 && id.not_after_wall_ms <= c->sched->now_wall_ms)
+        rc = KR_EDENIED; /* nobody takes it any more */
+    if (rc == 0)
+        rc = agent_state_go_back(dir, &why);
+    if (rc == 0)
+        KR_LOG_AT(c->log, KR_LOG_ERROR, "pair-before", KR_S("reason", reason),
+                  KR_S("serial", id.serial),
+                  KR_S("effect", "the certificate before the last one is in use again"));
+    kr_identity_deinit(&id);
+    kr_buf_cleanse(&old);
     return rc;
 }
 
 static void fill(struct kr_tls_config *cfg, const struct agent_options *o, struct material *m,
                  bool with_cert)
 {
-    cfg->ca.bytes = kr_buf_bytes(&m->roots);
+    if (m->pinned)
+        cfg->pin = m->pin;
+    else
+        cfg->ca.bytes = kr_buf_bytes(&m->roots);
     cfg->alpn_count = 1;
     cfg->alpn_required = true;
     cfg->lax_key_mode = o->lax_key_mode;
@@ -95,7 +160,7 @@ int agent_trust_load(struct agent_core *c, struct kr_note *why)
     const struct agent_options *o = c->options;
     struct material m = {.generation = 0};
     int rc = read_roots(o, &m, why);
-    int pair = rc == 0 ? read_pair(o, &m, why) : 0;
+    int pair = rc == 0 ? read_pair(c, &m, why) : 0;
 
     if (rc == 0 && pair == KR_ENOENT && o->cert_file == NULL)
         c->bundle_generation = m.generation; /* not enrolled yet */
@@ -121,13 +186,13 @@ static int check_name(const struct agent_core *c, struct kr_bytes chain_pem, str
 }
 
 /* TLS would find out that the key does not fit; that the name is another one it would not. */
-static int check_files(const struct agent_core *c, struct kr_note *why)
+static int check_files(struct agent_core *c, struct kr_note *why)
 {
     struct material m = {.generation = 0};
     int rc = read_roots(c->options, &m, why);
 
     if (rc == 0)
-        rc = read_pair(c->options, &m, why);
+        rc = read_pair(c, &m, why);
     if (rc == 0)
         rc = check_name(c, kr_buf_bytes(&m.cert), why);
     if (rc == 0)
@@ -152,13 +217,22 @@ struct kr_tls_context *agent_trust_enroll_context(struct agent_core *c, bool wit
 
     *rc = read_roots(c->options, &m, why);
     if (*rc == 0 && with_cert)
-        *rc = read_pair(c->options, &m, why);
+        *rc = read_pair(c, &m, why);
     if (*rc == 0) {
         fill(&cfg, c->options, &m, with_cert);
         ctx = kr_tls_context_create(&cfg, rc, why);
     }
     material_end(&m);
     return ctx;
+}
+
+/* The first roots that a hub tells of. It has shown the pinned one, and must tell of that, too:
+ * what is kept is never less than what we were started with. */
+static int check_pinned(const struct material *m, struct kr_bytes bundle, struct kr_note *why)
+{
+    if (bundle.n == 0)
+        return kr_note_set(why, KR_EPROTO, "the hub tells of no roots, and only a pin is known");
+    return kr_pin_check(bundle, m->pin, why);
 }
 
 int agent_trust_check(const struct agent_core *c, struct kr_bytes key_pem,
@@ -171,7 +245,9 @@ int agent_trust_check(const struct agent_core *c, struct kr_bytes key_pem,
         rc = check_name(c, chain_pem, why);
     if (rc == 0)
         rc = read_roots(c->options, &m, why);
-    if (rc == 0 && kr_pem_check_chain(chain_pem, kr_buf_bytes(&m.roots), why) != 0)
+    if (rc == 0 && m.pinned)
+        rc = check_pinned(&m, bundle, why);
+    if (rc == 0 && (m.pinned || kr_pem_check_chain(chain_pem, kr_buf_bytes(&m.roots), why) != 0))
         rc = kr_pem_check_chain(chain_pem, bundle, why);
     material_end(&m);
     return rc;
@@ -186,9 +262,13 @@ int agent_trust_take_bundle(struct agent_core *c, struct kr_bytes pem, uint64_t 
 
     if (o->state_dir == NULL || pem.n == 0 || generation <= c->bundle_generation)
         return 0;
-    rc = kr_pem_check_ca(pem, why);
+    rc = read_roots(o, &m, why);
+    if (rc == 0 && m.pinned)
+        rc = check_pinned(&m, pem, why);
     if (rc == 0)
-        rc = read_pair(o, &m, why);
+        rc = kr_pem_check_ca(pem, why);
+    if (rc == 0)
+        rc = read_pair(c, &m, why);
     if (rc == 0)
         rc = kr_pem_check_chain(kr_buf_bytes(&m.cert), pem, why);
     material_end(&m);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trust: what the agent shows to hubs and what it believes of them: its pair (certFile and keyFile,
- * or what is in stateDir) and the roots (caFile, or the bundle that hubs told of).
+ * or what is in stateDir) and the roots (the bundle that hubs told of, else caFile, else the one
+ * root that rootPin is of: a hub must show it).
  * Errors: those of certs and net/tls_context.h; on failure all stays as it was. */
 #ifndef AGENT_TRUST_H
 #define AGENT_TRUST_H
@@ -13,6 +14,9 @@ int agent_trust_load(struct agent_core *c, struct kr_note *why);
 /* The same for files that changed on their own: only if the new certificate carries our name, fits
  * its key and leads to the roots. */
 int agent_trust_reload(struct agent_core *c, struct kr_note *why);
+/* Puts the pair before the last renewal in its place again, and logs why. Not 0: there is none that
+ * is good (a hub has accepted the newer one, or it has expired). agent_trust_load takes it. */
+int agent_trust_go_back(struct agent_core *c, const char *reason);
 /* For ALPN h2. The caller unrefs it. */
 struct kr_tls_context *agent_trust_enroll_context(struct agent_core *c, bool with_cert, int *rc,
                                                   struct kr_note *why);

@@ -137,7 +137,7 @@ static int check_ca(struct kr_ca *ca, int64_t now_wall_ms, struct kr_note *why)
 
     if (X509_check_ca(ca->cert) != 1 || (X509_get_key_usage(ca->cert) & KU_KEY_CERT_SIGN) == 0)
         return kr_note_set(why, KR_EPROTO, "the certificate is not one of a CA");
-    if (X509_check_private_key(ca->cert, ca->key) != 1)
+    if (ca->key != NULL && X509_check_private_key(ca->cert, ca->key) != 1)
         return kr_x509_fail(why, KR_EPROTO, "the CA's key does not belong to its certificate");
     if (!kr_x509_time_ms(X509_get0_notBefore(ca->cert), &from_ms) ||
         !kr_x509_time_ms(X509_get0_notAfter(ca->cert), &until_ms))
@@ -149,8 +149,8 @@ static int check_ca(struct kr_ca *ca, int64_t now_wall_ms, struct kr_note *why)
     return 0;
 }
 
-int kr_ca_load(struct kr_ca **out, struct kr_bytes cert_pem, struct kr_bytes key_pem,
-               const char *trust_domain, int64_t now_wall_ms, struct kr_note *why)
+static int load_ca(struct kr_ca **out, struct kr_bytes cert_pem, const struct kr_bytes *key_pem,
+                   const char *trust_domain, int64_t now_wall_ms, struct kr_note *why)
 {
     struct kr_ca *ca = calloc(1, sizeof *ca);
     int rc;
@@ -159,8 +159,8 @@ int kr_ca_load(struct kr_ca **out, struct kr_bytes cert_pem, struct kr_bytes key
     if (ca == NULL)
         return kr_note_set(why, KR_ENOMEM, "out of memory");
     rc = kr_x509_from_pem(&ca->cert, cert_pem, why);
-    if (rc == 0)
-        rc = kr_key_from_pem(&ca->key, key_pem, why);
+    if (rc == 0 && key_pem != NULL)
+        rc = kr_key_from_pem(&ca->key, *key_pem, why);
     if (rc == 0)
         rc = check_ca(ca, now_wall_ms, why);
     if (rc == 0)
@@ -170,6 +170,18 @@ int kr_ca_load(struct kr_ca **out, struct kr_bytes cert_pem, struct kr_bytes key
     else
         *out = ca;
     return rc;
+}
+
+int kr_ca_load(struct kr_ca **out, struct kr_bytes cert_pem, struct kr_bytes key_pem,
+               const char *trust_domain, int64_t now_wall_ms, struct kr_note *why)
+{
+    return load_ca(out, cert_pem, &key_pem, trust_domain, now_wall_ms, why);
+}
+
+int kr_ca_load_public(struct kr_ca **out, struct kr_bytes cert_pem, const char *trust_domain,
+                      int64_t now_wall_ms, struct kr_note *why)
+{
+    return load_ca(out, cert_pem, NULL, trust_domain, now_wall_ms, why);
 }
 
 void kr_ca_destroy(struct kr_ca *ca)

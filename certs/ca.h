@@ -41,6 +41,9 @@ int kr_ca_create_root(struct kr_pem_pair *out, const char *trust_domain, int yea
  * then it must be given. */
 int kr_ca_load(struct kr_ca **out, struct kr_bytes cert_pem, struct kr_bytes key_pem,
                const char *trust_domain, int64_t now_wall_ms, struct kr_note *why);
+/* The same without the key: it knows what it has signed, and can sign nothing. */
+int kr_ca_load_public(struct kr_ca **out, struct kr_bytes cert_pem, const char *trust_domain,
+                      int64_t now_wall_ms, struct kr_note *why);
 void kr_ca_destroy(struct kr_ca *ca);
 const char *kr_ca_trust_domain(const struct kr_ca *ca);
 

@@ -157,33 +157,10 @@ int kr_ca_create_agent_ca(struct kr_ca *root, int64_t lifetime_s, int64_t now_wa
     return rc;
 }
 
-static int no_password(char *buf, int size, int writing, void *arg)
-{
-    (void)buf, (void)size, (void)writing, (void)arg;
-    return -1;
-}
-
-/* All certificates of a PEM text. */
-static STACK_OF(X509) * read_all(struct kr_bytes pem)
-{
-    STACK_OF(X509) *all = sk_X509_new_null();
-    BIO *bio = pem.n != 0 ? BIO_new_mem_buf(pem.p, (int)pem.n) : NULL;
-    X509 *x;
-
-    while (all != NULL && bio != NULL && sk_X509_num(all) < 1000 &&
-           (x = PEM_read_bio_X509(bio, NULL, no_password, NULL)) != NULL) {
-        if (sk_X509_push(all, x) <= 0)
-            X509_free(x);
-    }
-    BIO_free(bio);
-    ERR_clear_error();
-    return all;
-}
-
 int kr_pem_check_chain(struct kr_bytes chain_pem, struct kr_bytes roots_pem, struct kr_note *why)
 {
-    STACK_OF(X509) *chain = read_all(chain_pem);
-    STACK_OF(X509) *roots = read_all(roots_pem);
+    STACK_OF(X509) *chain = kr_x509_all_from_pem(chain_pem);
+    STACK_OF(X509) *roots = kr_x509_all_from_pem(roots_pem);
     X509_STORE_CTX *ctx = X509_STORE_CTX_new();
     int rc = KR_ENOMEM;
 

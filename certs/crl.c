@@ -110,7 +110,7 @@ int kr_crl_serial_of(struct kr_ca *ca, struct kr_bytes cert_pem, char serial[41]
     if (rc != 0)
         return rc;
     if (X509_NAME_cmp(X509_get_issuer_name(x), X509_get_subject_name(ca->cert)) != 0 ||
-        X509_verify(x, ca->key) != 1)
+        X509_verify(x, X509_get0_pubkey(ca->cert)) != 1)
         rc = kr_x509_fail(why, KR_EDENIED, "another CA has signed that certificate");
     else if (!kr_x509_serial(x, serial))
         rc = kr_note_set(why, KR_EPROTO, "the certificate's serial number is malformed");

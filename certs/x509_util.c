@@ -9,6 +9,8 @@
 
 #include "base/err.h"
 
+#define CERTS_MAX 1000
+
 int kr_x509_fail(struct kr_note *why, int code, const char *what)
 {
     unsigned long e = ERR_peek_last_error();
@@ -157,4 +159,20 @@ int kr_x509_only_uri(const X509 *x, GENERAL_NAMES **names, struct kr_bytes *out,
         return kr_note_set(why, KR_EDENIED, "the certificate has %d URI names; one is allowed",
                            uris);
     return 0;
+}
+
+STACK_OF(X509) * kr_x509_all_from_pem(struct kr_bytes pem)
+{
+    STACK_OF(X509) *all = sk_X509_new_null();
+    BIO *bio = open_text(pem);
+    X509 *x;
+
+    while (all != NULL && bio != NULL && sk_X509_num(all) < CERTS_MAX &&
+           (x = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL) {
+        if (sk_X509_push(all, x) <= 0)
+            X509_free(x);
+    }
+    BIO_free(bio);
+    ERR_clear_error();
+    return all;
 }

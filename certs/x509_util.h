@@ -15,6 +15,8 @@ int kr_x509_fail(struct kr_note *why, int code, const char *what);
 
 /* The first certificate of a PEM text. */
 int kr_x509_from_pem(X509 **out, struct kr_bytes pem, struct kr_note *why);
+/* All of a PEM text, at most 1000; what cannot be read ends them. NULL without memory. */
+STACK_OF(X509) * kr_x509_all_from_pem(struct kr_bytes pem);
 /* Exactly one certificate, nothing behind it. */
 int kr_x509_from_der(X509 **out, struct kr_bytes der, struct kr_note *why);
 /* A private key that is not encrypted. */

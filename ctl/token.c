@@ -2,6 +2,7 @@
 #include "ctl/registry.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "kube/json_scan.h"
@@ -12,18 +13,52 @@ static const struct ctl_option create_options[] = {
     {"cluster", CTL_REQUIRED, "NAME", "the cluster that the agent will be of"},
     {"minutes", CTL_ONE, "N", "how long it may be used, up to 1440 (60)"},
     {"auto-accept", CTL_SWITCH, NULL, "accept the cluster at once, without `cluster accept`"},
+    {"hub", CTL_ONE, "HOST:PORT", "the hub as agents dial it, for the commands that are shown"},
+    {"output", CTL_ONE, "FORMAT", "text: the token on stdout, the rest on stderr; json", 'o'},
     CTL_SOCKET_OPTION,
 };
+
+/* Beside the token: what else the edge needs to know, ready to be copied. */
+static void print_commands(const struct ctl_call *call, const char *token, const char *pin,
+                           uint64_t minutes)
+{
+    const char *hub = ctl_get(call, "hub");
+
+    hub = hub != NULL ? hub : "HUB:8443";
+    fprintf(call->err, "note: it is shown once, and good for one agent and %" PRIu64 " minutes\n",
+            minutes);
+    if (pin[0] != 's') {
+        fprintf(call->err,
+                "note: the hub's certificate leads to no root of its caFile, so there is "
+                "no pin: give the agent a caFile\n");
+        return;
+    }
+    fprintf(call->err, "root pin: %s\n\nin the cluster, one of:\n\n", pin);
+    fprintf(call->err,
+            "    helm install %s charts/kuberelay-agent -n kuberelay --create-namespace \\\n"
+            "        --set cluster=%s --set 'hubs={%s}' --set ca.pin=%s \\\n"
+            "        --set identity.joinToken=%s\n\n",
+            ctl_get(call, "cluster"), ctl_get(call, "cluster"), hub, pin, token);
+    fprintf(call->err,
+            "    kuberelay-agent --hubs %s --root-pin %s \\\n"
+            "        --state-dir /var/lib/kuberelay-agent --join-token %s\n",
+            hub, pin, token);
+}
 
 static int create(const struct ctl_call *call, struct kr_note *why)
 {
     const char *cluster = ctl_get(call, "cluster");
+    const char *format = ctl_get(call, "output");
+    bool json = format != NULL && strcmp(format, "json") == 0;
     struct kr_buf body = {.max = BODY_MAX};
     char token[128];
+    char pin[128];
     char path[256];
     uint64_t minutes = 0;
     int rc = ctl_get_number(call, "minutes", 1, 1440, 60, &minutes, why);
 
+    if (rc == 0 && format != NULL && !json && strcmp(format, "text") != 0)
+        rc = kr_note_set(why, KR_EINVAL, "--output: text or json");
     if (rc == 0 && !kr_is_dns_label(kr_bytes_str(cluster)))
         rc = kr_note_set(why, KR_EINVAL, "\"%.80s\" is no cluster name", cluster);
     if (rc != 0)
@@ -31,12 +66,13 @@ static int create(const struct ctl_call *call, struct kr_note *why)
     snprintf(path, sizeof path, "/tokens/%s/%" PRIu64 "/%s", cluster, minutes * 60,
              ctl_has(call, "auto-accept") ? "auto" : "ask");
     rc = ctl_registry_call(call, "POST", path, &body, why);
-    if (rc == 0) {
+    if (rc == 0 && json) {
+        fprintf(call->out, "%.*s\n", (int)body.n, (const char *)body.p);
+    } else if (rc == 0) {
         ctl_registry_text(kr_buf_bytes(&body), "token", token, sizeof token);
+        ctl_registry_text(kr_buf_bytes(&body), "rootPin", pin, sizeof pin);
         fprintf(call->out, "%s\n", token);
-        fprintf(call->err,
-                "note: it is shown once, and good for one agent and %" PRIu64 " minutes\n",
-                minutes);
+        print_commands(call, token, pin, minutes);
     }
     kr_buf_deinit(&body);
     return rc;

@@ -19,8 +19,8 @@ static int mark_of(struct kr_bytes pem, uint64_t *out)
     return rc;
 }
 
-static int find_generation(struct hub_store *s, struct kr_bytes pem, uint64_t *generation,
-                           struct kr_note *why)
+static int find_generation(struct hub_store *s, struct kr_bytes pem, uint64_t now_s,
+                           uint64_t *generation, struct kr_note *why)
 {
     uint64_t mark = 0;
     uint64_t known = 0;
@@ -32,13 +32,14 @@ static int find_generation(struct hub_store *s, struct kr_bytes pem, uint64_t *g
         rc = s->ops->number_get(s, "bundle_generation", generation, why);
     if (rc != 0 || (known == mark && *generation != 0))
         return rc;
-    ++*generation; /* first: a crash between the two only skips a number */
+    *generation = *generation < now_s ? now_s : *generation + 1;
+    /* First: a crash between the two only skips a number. */
     rc = s->ops->number_put(s, "bundle_generation", *generation, why);
     return rc == 0 ? s->ops->number_put(s, "bundle_mark", mark, why) : rc;
 }
 
 int hub_bundle_load(struct hub_bundle *b, struct hub_registry *r, const struct hub_options *o,
-                    struct kr_note *why)
+                    int64_t now_wall_ms, struct kr_note *why)
 {
     const char *path = o->bundle_file != NULL ? o->bundle_file : o->ca_file;
     struct kr_buf pem = {0};
@@ -53,7 +54,8 @@ int hub_bundle_load(struct hub_bundle *b, struct hub_registry *r, const struct h
     if (rc == 0)
         rc = kr_pem_check_ca(kr_buf_bytes(&pem), why);
     if (rc == 0)
-        rc = find_generation(hub_registry_store(r), kr_buf_bytes(&pem), &generation, why);
+        rc = find_generation(hub_registry_store(r), kr_buf_bytes(&pem),
+                             (uint64_t)(now_wall_ms / 1000), &generation, why);
     if (rc != 0) {
         kr_buf_deinit(&pem);
         return kr_note_wrap(why, rc, "bundleFile");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: serve -> a call of Join or Renew -> its one message -> the issuer decides -> the
- * answer and OK -> the peer closes, or the time is up. */
+/* Happy path: serve -> a call of Join or Renew -> its one message -> the issuer decides -> a
+ * certificate is made -> the issuer decides again -> the answer and OK -> the peer closes, or the
+ * time is up. */
 #include "hub/enroll.h"
 
 #include <stdio.h>
@@ -8,18 +9,21 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "certs/store_file.h"
 #include "hub/counters.h"
+#include "hub/signing.h"
 #include "wire/grpc_call.h"
 
 #define CONNS_MAX 16
-#define CALLS_MAX 4 /* of one connection */
-#define CONN_MS 10000
+#define CALLS_MAX 4   /* of one connection */
+#define CONN_MS 15000 /* a signer has 10 s */
 #define ADDRESSES_MAX 4096
 #define MINUTE_MS 60000
 
 struct hub_enroll {
     struct hub_worker *w;
     struct hub_issuer *issuer;
+    struct hub_signer *signer;
     const struct hub_bundle *bundle;
     size_t conns;
     struct kr_map tries; /* tries.address -> struct tries */
@@ -35,7 +39,10 @@ struct call {
     struct hub_enroll_conn *c; /* NULL: free */
     struct kr_grpc_stream stream;
     bool join;
-    bool answered;
+    bool answered;           /* or about to be */
+    struct kr_buf message;   /* while a certificate is made */
+    struct hub_issued asked; /* for whom */
+    struct hub_signing signing;
 };
 
 struct hub_enroll_conn {
@@ -92,14 +99,22 @@ static void count_failure(struct hub_enroll *e, const char *address)
 
 /* ---- calls ---- */
 
+/* It is not the asker's fault: it is to come again. */
+static bool is_later(int rc)
+{
+    return rc == KR_EFULL || rc == KR_EUNAVAILABLE || rc == KR_ETIMEDOUT || rc == KR_EIO ||
+           rc == KR_ENOMEM;
+}
+
 static void log_call(const struct call *k, int rc, const struct hub_issued *got,
                      const struct kr_note *why)
 {
     struct hub_worker *w = k->c->e->w;
 
     hub_worker_count(w, HUB_ENROLLMENTS,
-                     rc != 0 ? (k->join ? "join-refused" : "renew-refused")
-                             : (k->join ? "join" : "renew"));
+                     rc == 0        ? (k->join ? "join" : "renew")
+                     : is_later(rc) ? (k->join ? "join-later" : "renew-later")
+                                    : (k->join ? "join-refused" : "renew-refused"));
     KR_LOG_AT(w->log, rc == 0 ? KR_LOG_INFO : KR_LOG_WARN, k->join ? "join" : "renew",
               KR_S("result", rc == 0 ? "issued" : "refused"), KR_S("cluster", got->cluster),
               KR_S("instance", got->instance), KR_S("peer", k->c->address),
@@ -128,25 +143,25 @@ static int answer(struct call *k, const struct hub_issued *got)
     return rc;
 }
 
-static int join(struct call *k, struct kr_bytes message, struct hub_issued *got,
-                struct kr_note *why)
+static int join(struct call *k, struct kr_bytes message, struct kr_bytes chain,
+                struct hub_issued *got, struct kr_note *why)
 {
     struct hub_enroll_conn *c = k->c;
     struct kr_join_request q;
     int rc;
 
     if (!may_try(c->e, c->address))
-        return kr_note_set(why, KR_EFULL, "too many failures from this address");
+        return kr_note_set(why, KR_EFULL, "too many tries from this address; come back in 60 s");
     rc = kr_join_request_decode(&q, message, why);
     if (rc == 0)
-        rc = hub_issuer_join(c->e->issuer, &q, got, why);
-    if (rc != 0 && rc != KR_EIO && rc != KR_ENOMEM)
+        rc = hub_issuer_join(c->e->issuer, &q, chain, got, why);
+    if (rc < 0 && !is_later(rc))
         count_failure(c->e, c->address);
     return rc;
 }
 
-static int renew(struct call *k, struct kr_bytes message, struct hub_issued *got,
-                 struct kr_note *why)
+static int renew(struct call *k, struct kr_bytes message, struct kr_bytes chain,
+                 struct hub_issued *got, struct kr_note *why)
 {
     struct hub_enroll_conn *c = k->c;
     struct kr_renew_request q;
@@ -155,11 +170,17 @@ static int renew(struct call *k, struct kr_bytes message, struct hub_issued *got
     if (c->id.name[0] == '\0')
         return kr_note_set(why, KR_EDENIED, "a renewal needs the current certificate");
     rc = kr_renew_request_decode(&q, message, why);
-    return rc == 0 ? hub_issuer_renew(c->e->issuer, &c->id, &q, got, why) : rc;
+    return rc == 0 ? hub_issuer_renew(c->e->issuer, &c->id, &q, chain, got, why) : rc;
+}
+
+static int decide(struct call *k, struct kr_bytes message, struct kr_bytes chain,
+                  struct hub_issued *got, struct kr_note *why)
+{
+    return k->join ? join(k, message, chain, got, why) : renew(k, message, chain, got, why);
 }
 
 /* The peer learns the kind of failure; the log has the reason. */
-static const char *words(int rc)
+static const char *words(int rc, const struct kr_note *why)
 {
     switch (rc) {
     case KR_EDENIED:
@@ -167,7 +188,7 @@ static const char *words(int rc)
     case KR_EEXIST:
         return "the token is used";
     case KR_EFULL:
-        return "too many tries; come back in a minute";
+        return why->text;
     case KR_EPROTO:
     case KR_EINVAL:
     case KR_ETOOBIG:
@@ -175,6 +196,60 @@ static const char *words(int rc)
     default:
         return "the hub cannot do it now";
     }
+}
+
+static int status_of(int rc)
+{
+    if (rc == KR_EPROTO || rc == KR_EINVAL || rc == KR_ETOOBIG)
+        return KR_GRPC_INVALID_ARGUMENT;
+    return rc == KR_ETIMEDOUT ? KR_GRPC_UNAVAILABLE : kr_err_grpc_status(rc);
+}
+
+/* It is decided. */
+static void end_call(struct call *k, int rc, const struct hub_issued *got,
+                     const struct kr_note *why)
+{
+    log_call(k, rc, got, why);
+    if (rc == 0)
+        rc = answer(k, got);
+    if (rc != 0)
+        kr_grpc_finish(&k->stream, status_of(rc), kr_bytes_str(words(rc, why)));
+    kr_buf_cleanse(&k->message);
+}
+
+static void on_signed(struct hub_signing *g, int rc, struct kr_bytes chain,
+                      const struct kr_note *reason)
+{
+    struct call *k = KR_CONTAINER_OF(g, struct call, signing);
+    struct hub_issued got = k->asked;
+    struct kr_note why = *reason;
+
+    if (rc == 0)
+        rc = decide(k, kr_buf_bytes(&k->message), chain, &got, &why);
+    if (rc == HUB_ISSUER_SIGN) /* a chain was there: that cannot be */
+        rc = kr_note_set(&why, KR_EUNAVAILABLE, "the signer gave nothing");
+    end_call(k, rc, &got, &why);
+    kr_buf_deinit(&got.chain);
+}
+
+static int start_signing(struct call *k, struct kr_bytes message, const struct hub_issued *asked)
+{
+    struct kr_renew_request renewal = {.generation = 0};
+    struct kr_join_request joining = {.token = {NULL, 0}};
+    int rc;
+
+    kr_buf_init(&k->message, KR_ENROLL_REQUEST_MAX);
+    rc = kr_buf_append(&k->message, message);
+    if (rc == 0)
+        rc = k->join ? kr_join_request_decode(&joining, kr_buf_bytes(&k->message), NULL)
+                     : kr_renew_request_decode(&renewal, kr_buf_bytes(&k->message), NULL);
+    if (rc != 0)
+        return rc;
+    k->asked = *asked;
+    k->signing.on_done = on_signed;
+    hub_signing_start(k->c->e->signer, &k->signing, asked->uri,
+                      k->join ? joining.csr : renewal.csr);
+    return 0;
 }
 
 static int on_message(void *user, struct kr_bytes message)
@@ -187,16 +262,11 @@ static int on_message(void *user, struct kr_bytes message)
     if (k->answered)
         return KR_EPROTO; /* unary: one message */
     k->answered = true;
-    rc = k->join ? join(k, message, &got, &why) : renew(k, message, &got, &why);
-    log_call(k, rc, &got, &why);
-    if (rc == 0)
-        rc = answer(k, &got);
-    if (rc != 0)
-        kr_grpc_finish(&k->stream,
-                       rc == KR_EPROTO || rc == KR_EINVAL || rc == KR_ETOOBIG
-                           ? KR_GRPC_INVALID_ARGUMENT
-                           : kr_err_grpc_status(rc),
-                       kr_bytes_str(words(rc)));
+    rc = decide(k, message, KR_LIT(""), &got, &why);
+    if (rc == HUB_ISSUER_SIGN)
+        rc = start_signing(k, message, &got) == 0 ? HUB_ISSUER_SIGN : KR_ENOMEM;
+    if (rc != HUB_ISSUER_SIGN)
+        end_call(k, rc, &got, &why);
     kr_buf_deinit(&got.chain);
     return 0;
 }
@@ -214,6 +284,8 @@ static void on_end(void *user, int status, struct kr_bytes message)
     struct call *k = user;
 
     (void)status, (void)message;
+    hub_signing_cancel(&k->signing);
+    kr_buf_cleanse(&k->message);
     k->c = NULL;
 }
 
@@ -258,8 +330,11 @@ static void on_close(void *owner, int rc, const struct kr_note *why)
 
     (void)rc, (void)why;
     kr_timer_stop(c->e->w->sched, &c->end);
-    for (size_t i = 0; i < CALLS_MAX; i++)
+    for (size_t i = 0; i < CALLS_MAX; i++) {
+        hub_signing_cancel(&c->calls[i].signing);
+        kr_buf_cleanse(&c->calls[i].message);
         kr_grpc_deinit(&c->calls[i].stream);
+    }
     kr_identity_deinit(&c->id);
     c->e->conns--;
     c->on_gone(c->owner);
@@ -316,7 +391,7 @@ void hub_enroll_close(struct hub_enroll_conn *c)
 }
 
 struct hub_enroll *hub_enroll_create(struct hub_worker *w, struct hub_issuer *is,
-                                     const struct hub_bundle *bundle)
+                                     struct hub_signer *signer, const struct hub_bundle *bundle)
 {
     struct hub_enroll *e = calloc(1, sizeof *e);
 
@@ -324,6 +399,7 @@ struct hub_enroll *hub_enroll_create(struct hub_worker *w, struct hub_issuer *is
         return NULL;
     e->w = w;
     e->issuer = is;
+    e->signer = signer;
     e->bundle = bundle;
     e->minute_ms = w->sched->now_ms;
     kr_map_init(&e->tries, ADDRESSES_MAX);

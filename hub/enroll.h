@@ -14,7 +14,7 @@ struct hub_enroll;
 struct hub_enroll_conn;
 
 struct hub_enroll *hub_enroll_create(struct hub_worker *w, struct hub_issuer *is,
-                                     const struct hub_bundle *bundle);
+                                     struct hub_signer *signer, const struct hub_bundle *bundle);
 void hub_enroll_destroy(struct hub_enroll *e); /* after its connections */
 
 /* Takes the pipe, and moves the identity (empty: no certificate). NULL: no place or no memory; the

@@ -5,12 +5,10 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "certs/ca.h"
-#include "certs/crl.h"
 #include "certs/csr.h"
 #include "certs/hmac.h"
-#include "certs/store_file.h"
 #include "hub/join_token.h"
+#include "hub/signing.h"
 
 #define FAILURES_MAX 10 /* wrong secrets, then the token is worth nothing */
 #define PEM_FILE_MAX 65536
@@ -19,82 +17,60 @@ struct hub_issuer {
     struct hub_worker *w;
     struct hub_registry *r;
     struct hub_store *store;
-    struct kr_ca *ca;
+    const struct hub_signer *signer;
 };
 
-int hub_issuer_load(struct hub_issuer *is, struct kr_note *why)
+int hub_issuer_create(struct hub_worker *w, struct hub_registry *r, const struct hub_signer *signer,
+                      struct hub_issuer **out, struct kr_note *why)
 {
-    const struct hub_options *o = is->w->options;
-    struct kr_buf cert = {0};
-    struct kr_buf key = {0};
-    struct kr_ca *ca = NULL;
-    int rc = kr_file_read(&cert, o->signer_cert_file, PEM_FILE_MAX, why);
+    struct hub_issuer *is = calloc(1, sizeof *is);
 
-    if (rc == 0)
-        rc = o->lax_key_mode ? kr_file_read(&key, o->signer_key_file, PEM_FILE_MAX, why)
-                             : kr_file_read_private(&key, o->signer_key_file, PEM_FILE_MAX, why);
-    if (rc == 0)
-        rc = kr_ca_load(&ca, kr_buf_bytes(&cert), kr_buf_bytes(&key), is->w->self.domain,
-                        is->w->sched->now_wall_ms, why);
-    kr_buf_deinit(&cert);
-    kr_buf_cleanse(&key);
-    if (rc != 0)
-        return kr_note_wrap(why, rc, "signerCertFile");
-    kr_ca_destroy(is->ca);
-    is->ca = ca;
-    return 0;
-}
-
-int hub_issuer_create(struct hub_worker *w, struct hub_registry *r, struct hub_issuer **out,
-                      struct kr_note *why)
-{
-    struct hub_issuer *is;
-    int rc;
-
-    *out = NULL;
-    if (w->options->signer_cert_file == NULL)
-        return 0;
-    is = calloc(1, sizeof *is);
+    *out = is;
     if (is == NULL)
         return kr_note_set(why, KR_ENOMEM, "out of memory");
     is->w = w;
     is->r = r;
     is->store = hub_registry_store(r);
-    rc = hub_issuer_load(is, why);
-    if (rc != 0) {
-        free(is);
-        return rc;
-    }
-    *out = is;
+    is->signer = signer;
     return 0;
 }
 
 void hub_issuer_destroy(struct hub_issuer *is)
 {
-    if (is == NULL)
-        return;
-    kr_ca_destroy(is->ca);
     free(is);
 }
 
-bool hub_issuer_signed(struct hub_issuer *is, struct kr_bytes chain_pem)
+bool hub_issuer_signed(const struct hub_issuer *is, struct kr_bytes chain_pem)
 {
-    char serial[41];
-
-    return chain_pem.n != 0 && kr_crl_serial_of(is->ca, chain_pem, serial, NULL) == 0;
+    return hub_signer_has_signed(is->signer, chain_pem);
 }
 
-static int sign(struct hub_issuer *is, const char *cluster, const char *instance,
-                struct kr_bytes csr, struct kr_buf *chain, struct kr_note *why)
+static int want_signature(struct hub_issuer *is, const struct hub_instance *i,
+                          struct hub_issued *out, struct kr_note *why)
 {
-    struct kr_leaf leaf = {
-        .role = KR_ROLE_AGENT,
-        .name = cluster,
-        .instance = instance,
-        .lifetime_s = is->w->options->agent_lifetime_ms / 1000,
-    };
+    struct kr_spiffe_id id = {.role = KR_ROLE_AGENT};
+    int rc;
 
-    return kr_ca_issue_csr(is->ca, &leaf, csr, is->w->sched->now_wall_ms, chain, why);
+    snprintf(id.domain, sizeof id.domain, "%s", is->w->self.domain);
+    snprintf(id.name, sizeof id.name, "%s", i->cluster);
+    snprintf(id.instance, sizeof id.instance, "%s", i->name);
+    rc = kr_spiffe_id_format(&id, out->uri, why);
+    return rc == 0 ? HUB_ISSUER_SIGN : rc;
+}
+
+/* What came must be what was asked for, whoever has made it. */
+static int check_signed(struct hub_issuer *is, const struct hub_instance *i, const uint8_t *spki,
+                        struct kr_bytes chain, struct kr_note *why)
+{
+    struct kr_identity_rules rules = {KR_ROLE_AGENT, is->w->self.domain};
+    struct kr_identity id = {0};
+    int rc = kr_identity_judge_pem(&id, chain, &rules, why);
+
+    if (rc == 0 && (strcmp(id.name, i->cluster) != 0 || strcmp(id.instance, i->name) != 0 ||
+                    memcmp(id.spki_sha256, spki, HUB_SPKI_SIZE) != 0))
+        rc = kr_note_set(why, KR_EUNAVAILABLE, "the signer has certified something else");
+    kr_identity_deinit(&id);
+    return rc;
 }
 
 static bool same(const uint8_t *a, const uint8_t *b)
@@ -118,12 +94,11 @@ static int give(struct hub_issued *out, const struct hub_instance *i, bool again
     return kr_buf_append(&out->chain, kr_buf_bytes(&i->chain));
 }
 
-static int keep_chain(struct hub_instance *i, struct kr_buf *chain)
+static int keep_chain(struct hub_instance *i, struct kr_bytes chain)
 {
     kr_buf_deinit(&i->chain);
-    i->chain = *chain;
-    *chain = (struct kr_buf){0};
-    return 0;
+    kr_buf_init(&i->chain, PEM_FILE_MAX);
+    return kr_buf_append(&i->chain, chain);
 }
 
 /* ---- Join ---- */
@@ -216,35 +191,38 @@ static void note_validity(struct hub_issuer *is, struct hub_instance *i)
     kr_identity_deinit(&id);
 }
 
-/* The claim comes before anything else is written: of many at once one goes on. Whatever breaks
- * after it, the same key may come again. */
-static int enroll(struct hub_issuer *is, const struct hub_token *t, struct hub_cluster_record *c,
-                  struct hub_instance *i, const uint8_t *spki, struct kr_buf *chain,
-                  struct kr_note *why)
+static int claim(struct hub_issuer *is, const struct hub_token *t, const struct hub_instance *i,
+                 const uint8_t *spki, struct kr_note *why)
+{
+    int rc = is->store->ops->token_claim(is->store, t->id, spki, i->name, why);
+
+    return rc == KR_EEXIST ? kr_note_set(why, rc, "the token was used by another key") : rc;
+}
+
+static int enroll(struct hub_issuer *is, struct hub_cluster_record *c, struct hub_instance *i,
+                  const uint8_t *spki, struct kr_bytes chain, struct kr_note *why)
 {
     const struct hub_store_ops *ops = is->store->ops;
     uint64_t expected = i->generation;
-    int rc = ops->token_claim(is->store, t->id, spki, i->name, why);
+    int rc = check_signed(is, i, spki, chain, why);
 
-    if (rc == KR_EEXIST)
-        return kr_note_set(why, KR_EEXIST, "the token was used by another key");
     if (rc == 0 && c->state <= HUB_CLUSTER_ACCEPTED)
         rc = ops->cluster_put(is->store, c, why);
+    if (rc == 0)
+        rc = keep_chain(i, chain);
     if (rc != 0)
         return rc;
     take_over(is, i, spki);
-    keep_chain(i, chain);
     note_validity(is, i);
     return ops->instance_put(is->store, i, expected, why);
 }
 
-static int join_as(struct hub_issuer *is, const struct hub_token *t, struct hub_instance *i,
-                   const struct kr_join_request *q, struct hub_issued *out, struct kr_note *why)
+/* Whether that key may have a certificate for that token, and what it is of. */
+static int check_join(struct hub_issuer *is, const struct hub_token *t,
+                      const struct hub_instance *i, const struct kr_join_request *q,
+                      struct hub_cluster_record *c, uint8_t *spki, struct kr_note *why)
 {
-    struct hub_cluster_record c;
-    struct kr_buf chain = {0};
-    uint8_t spki[HUB_SPKI_SIZE];
-    int rc = check_cluster(is, t, &c, why);
+    int rc = check_cluster(is, t, c, why);
 
     if (rc == 0)
         rc = kr_csr_check(q->csr, spki, why);
@@ -252,6 +230,17 @@ static int join_as(struct hub_issuer *is, const struct hub_token *t, struct hub_
         rc = kr_note_set(why, KR_EDENIED, "the key is denied");
     if (rc == 0 && i->state == HUB_INSTANCE_DENIED)
         rc = kr_note_set(why, KR_EDENIED, "the instance is denied");
+    return rc;
+}
+
+static int join_as(struct hub_issuer *is, const struct hub_token *t, struct hub_instance *i,
+                   const struct kr_join_request *q, struct kr_bytes chain, struct hub_issued *out,
+                   struct kr_note *why)
+{
+    struct hub_cluster_record c;
+    uint8_t spki[HUB_SPKI_SIZE];
+    int rc = check_join(is, t, i, q, &c, spki, why);
+
     if (rc != 0)
         return rc;
     out->pending = c.state == HUB_CLUSTER_PENDING;
@@ -260,15 +249,16 @@ static int join_as(struct hub_issuer *is, const struct hub_token *t, struct hub_
     if (t->used && (!same(t->spki, spki) ||
                     (i->has_previous && same(i->previous_spki, spki)))) /* renewed since */
         return kr_note_set(why, KR_EEXIST, "the token was used by another key");
-    rc = sign(is, t->cluster, i->name, q->csr, &chain, why);
+    rc = claim(is, t, i, spki, why);
+    if (rc == 0 && chain.n == 0)
+        return want_signature(is, i, out, why);
     if (rc == 0)
-        rc = enroll(is, t, &c, i, spki, &chain, why);
-    kr_buf_deinit(&chain);
+        rc = enroll(is, &c, i, spki, chain, why);
     return rc == 0 ? give(out, i, false) : rc;
 }
 
-int hub_issuer_join(struct hub_issuer *is, const struct kr_join_request *q, struct hub_issued *out,
-                    struct kr_note *why)
+int hub_issuer_join(struct hub_issuer *is, const struct kr_join_request *q, struct kr_bytes chain,
+                    struct hub_issued *out, struct kr_note *why)
 {
     struct kr_bytes instance = q->instance.n != 0 ? q->instance : KR_LIT("a");
     struct hub_instance i = {.generation = 0};
@@ -286,7 +276,7 @@ int hub_issuer_join(struct hub_issuer *is, const struct kr_join_request *q, stru
              (const char *)instance.p);
     rc = find_instance(is, t.cluster, out->instance, &i, why);
     if (rc == 0)
-        rc = join_as(is, &t, &i, q, out, why);
+        rc = join_as(is, &t, &i, q, chain, out, why);
     kr_buf_deinit(&i.chain);
     return rc;
 }
@@ -294,9 +284,8 @@ int hub_issuer_join(struct hub_issuer *is, const struct kr_join_request *q, stru
 /* ---- Renew ---- */
 
 static int renew(struct hub_issuer *is, struct hub_instance *i, const struct kr_renew_request *q,
-                 struct hub_issued *out, struct kr_note *why)
+                 struct kr_bytes chain, struct hub_issued *out, struct kr_note *why)
 {
-    struct kr_buf chain = {0};
     uint8_t spki[HUB_SPKI_SIZE];
     int rc = kr_csr_check(q->csr, spki, why);
 
@@ -309,18 +298,22 @@ static int renew(struct hub_issuer *is, struct hub_instance *i, const struct kr_
         return kr_note_set(why, KR_EINVAL, "a renewal needs a new key");
     if (i->has_next && has_answer(i, spki))
         return give(out, i, true);
-    rc = sign(is, i->cluster, i->name, q->csr, &chain, why);
+    if (chain.n == 0)
+        return want_signature(is, i, out, why);
+    rc = check_signed(is, i, spki, chain, why);
+    if (rc == 0)
+        rc = keep_chain(i, chain);
     if (rc != 0)
         return rc;
     i->has_next = true;
     memcpy(i->next_spki, spki, HUB_SPKI_SIZE);
-    keep_chain(i, &chain);
     rc = is->store->ops->instance_put(is->store, i, i->generation, why);
     return rc == 0 ? give(out, i, false) : rc;
 }
 
 int hub_issuer_renew(struct hub_issuer *is, const struct kr_identity *id,
-                     const struct kr_renew_request *q, struct hub_issued *out, struct kr_note *why)
+                     const struct kr_renew_request *q, struct kr_bytes chain,
+                     struct hub_issued *out, struct kr_note *why)
 {
     struct hub_instance i = {.generation = 0};
     bool pending = false;
@@ -336,7 +329,7 @@ int hub_issuer_renew(struct hub_issuer *is, const struct kr_identity *id,
     if (rc == 0 && !same(i.spki, id->spki_sha256))
         rc = kr_note_set(why, KR_EDENIED, "a newer key of this instance is in use");
     if (rc == 0)
-        rc = renew(is, &i, q, out, why);
+        rc = renew(is, &i, q, chain, out, why);
     kr_buf_deinit(&i.chain);
     return rc;
 }

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "certs/sign_limits.h"
 #include "hub/authn.h"
 #include "hub/fleet_config.h"
 #include "hub/impersonation.h"
@@ -73,6 +74,25 @@ static const struct kr_option table[] = {
      .offset = AT(signer_key_file),
      .unit = "FILE",
      .text = "its private key (PEM, readable by its owner only)"},
+    {.name = "signer",
+     .type = KR_OPT_STRING,
+     .offset = AT(signer),
+     .unit = "unix:FILE",
+     .text = "instead of signerKeyFile: the socket of a kuberelay-signer that has the key"},
+    {.name = "signHourLimit",
+     .type = KR_OPT_INT,
+     .offset = AT(sign_hour_limit),
+     .value = KR_SIGN_HOUR_DEFAULT,
+     .min = KR_SIGN_HOUR_MIN,
+     .max = KR_SIGN_HOUR_MAX,
+     .text = "with signerKeyFile: certificates in an hour, a sixth of them at once"},
+    {.name = "signClusterLimit",
+     .type = KR_OPT_INT,
+     .offset = AT(sign_cluster_limit),
+     .value = KR_SIGN_CLUSTER_DEFAULT,
+     .min = 1,
+     .max = KR_SIGN_CLUSTER_MAX,
+     .text = "with signerKeyFile: certificates of one cluster in a minute, five of them at once"},
     {.name = "agentLifetime",
      .type = KR_OPT_DURATION,
      .offset = AT(agent_lifetime_ms),
@@ -271,7 +291,8 @@ static const struct kr_option table[] = {
      .type = KR_OPT_STRING,
      .offset = AT(admin_socket),
      .unit = "FILE",
-     .text = "Unix socket for kuberelayctl (clusters, cluster, token, can-i); of the hub's user only"},
+     .text =
+         "Unix socket for kuberelayctl (clusters, cluster, token, can-i); of the hub's user only"},
     {.name = "cacheQuota",
      .type = KR_OPT_SIZE,
      .offset = AT(cache_quota),
@@ -331,10 +352,20 @@ static int check_fleet_file(const char *file, struct kr_note *why)
     return rc;
 }
 
+static bool is_unix(const char *signer)
+{
+    return kr_bytes_starts(kr_bytes_str(signer), KR_LIT("unix:")) && signer[5] != '\0';
+}
+
 static int check_enrollment(const struct hub_options *o, struct kr_note *why)
 {
-    if ((o->signer_cert_file != NULL) != (o->signer_key_file != NULL))
-        return kr_note_set(why, KR_EINVAL, "signerCertFile and signerKeyFile: both or none");
+    if (o->signer_key_file != NULL && o->signer != NULL)
+        return kr_note_set(why, KR_EINVAL, "signerKeyFile or signer, not both");
+    if ((o->signer_cert_file != NULL) != (o->signer_key_file != NULL || o->signer != NULL))
+        return kr_note_set(why, KR_EINVAL,
+                           "signerCertFile needs signerKeyFile or signer, and they need it");
+    if (o->signer != NULL && (!is_unix(o->signer)))
+        return kr_note_set(why, KR_EINVAL, "signer: unix:FILE is expected");
     if (o->state_dir == NULL && o->signer_cert_file != NULL)
         return kr_note_set(why, KR_EINVAL, "signerCertFile needs stateDir");
     if (o->state_dir == NULL && o->registration == HUB_REGISTRATION_REQUIRED)

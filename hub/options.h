@@ -23,7 +23,10 @@ struct hub_options {
     const char *key_file;
     int registration;             /* enum hub_registration */
     const char *signer_cert_file; /* NULL: agents cannot enroll here */
-    const char *signer_key_file;
+    const char *signer_key_file;  /* NULL: signer has it */
+    const char *signer;           /* "unix:PATH"; NULL: we have the key */
+    int64_t sign_hour_limit;
+    int64_t sign_cluster_limit;
     int64_t agent_lifetime_ms;
     int64_t join_tries;
     const char *bundle_file; /* NULL: ca_file */

@@ -168,6 +168,7 @@ static int create_token(struct hub_worker *w, const struct words *q, struct kr_b
     kr_json_out_init(&o, body);
     kr_json_out_object(&o, NULL);
     kr_json_out_text(&o, "token", text);
+    kr_json_out_text(&o, "rootPin", w->root_pin);
     put_token(&o, &t);
     kr_json_out_end(&o);
     *type = "application/json";

@@ -17,16 +17,18 @@ int hub_trust_parts_create(struct hub_trust_parts *p, struct hub_worker *w, stru
 
     p->w = w;
     if (rc == 0)
-        rc = hub_bundle_load(&p->bundle, w->registry, w->options, why);
+        rc = hub_bundle_load(&p->bundle, w->registry, w->options, w->sched->now_wall_ms, why);
     if (rc == 0)
-        rc = hub_issuer_create(w, w->registry, &w->issuer, why);
+        rc = hub_signer_create(w, &p->signer, why);
+    if (rc == 0 && p->signer != NULL)
+        rc = hub_issuer_create(w, w->registry, p->signer, &w->issuer, why);
     if (rc != 0)
         return rc;
     if (w->registry != NULL)
         w->bundle = &p->bundle;
     if (w->issuer == NULL)
         return 0;
-    p->enroll = hub_enroll_create(w, w->issuer, &p->bundle);
+    p->enroll = hub_enroll_create(w, w->issuer, p->signer, &p->bundle);
     return p->enroll != NULL ? 0 : kr_note_set(why, KR_ENOMEM, "out of memory");
 }
 
@@ -47,9 +49,9 @@ static void reload_certificates(void *owner)
     if (rc == 0)
         KR_LOG_AT(p->w->log, KR_LOG_INFO, "reloaded", KR_S("cert", p->w->options->cert_file));
     told(p, rc, &why);
-    rc = hub_bundle_load(&p->bundle, p->w->registry, p->w->options, &why);
-    if (rc == 0 && p->w->issuer != NULL)
-        rc = hub_issuer_load(p->w->issuer, &why);
+    rc = hub_bundle_load(&p->bundle, p->w->registry, p->w->options, p->w->sched->now_wall_ms, &why);
+    if (rc == 0 && p->signer != NULL)
+        rc = hub_signer_load(p->signer, &why);
     told(p, rc, &why);
 }
 
@@ -69,6 +71,7 @@ int hub_trust_parts_start(struct hub_trust_parts *p, struct hub_front *front, st
 void hub_trust_parts_reload(struct hub_trust_parts *p)
 {
     reload_certificates(p);
+    hub_signer_reopen(p->signer);
     hub_revocation_reload(&p->revocation);
 }
 
@@ -80,6 +83,7 @@ void hub_trust_parts_destroy(struct hub_trust_parts *p)
     hub_revocation_stop(&p->revocation);
     hub_enroll_destroy(p->enroll);
     hub_issuer_destroy(p->w->issuer);
+    hub_signer_destroy(p->signer);
     hub_bundle_deinit(&p->bundle);
     hub_registry_destroy(p->w->registry);
 }

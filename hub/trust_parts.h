@@ -9,11 +9,13 @@
 #include "hub/front.h"
 #include "hub/gate.h"
 #include "hub/revocation.h"
+#include "hub/signing.h"
 
 struct hub_trust_parts { /* embed it; the fields belong to trust_parts.c */
     struct hub_worker *w;
     struct hub_bundle bundle;
-    struct hub_enroll *enroll; /* NULL: agents cannot enroll here */
+    struct hub_signer *signer; /* NULL: agents cannot enroll here */
+    struct hub_enroll *enroll; /* the same */
     struct hub_revocation revocation;
     struct hub_file_news file_news;
     struct hub_front *front;

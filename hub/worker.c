@@ -2,7 +2,11 @@
 #include "hub/worker.h"
 
 #include "base/err.h"
+#include "certs/store_file.h"
 #include "hub/counters.h"
+
+#define CHAIN_FILE_MAX (1u << 18)
+#define ROOTS_FILE_MAX (1u << 20)
 
 static const struct kr_tls_alpn api_alpn[] = {
     {"h2", KR_TLS_CERT_OPTIONAL},
@@ -32,12 +36,32 @@ static struct kr_tls_context *make_api_tls(const struct hub_options *o, int *rc,
     return kr_tls_context_create(&cfg, rc, why);
 }
 
-static struct kr_tls_context *make_agent_tls(const struct hub_options *o, int *rc,
-                                             struct kr_note *why)
+/* Agents that join may know no more than the pin of our root: it must be in the chain for them.
+ * What is no chain of caFile is shown as it is, as before. */
+static int read_chain(const struct hub_options *o, struct kr_buf *chain, char pin[KR_PIN_TEXT],
+                      struct kr_note *why)
+{
+    struct kr_buf roots = {0};
+    int rc = kr_file_read(chain, o->cert_file, CHAIN_FILE_MAX, why);
+
+    pin[0] = '\0';
+    if (rc == 0)
+        rc = kr_file_read(&roots, o->ca_file, ROOTS_FILE_MAX, why);
+    if (rc == 0 && kr_pin_of_chain(kr_buf_bytes(chain), kr_buf_bytes(&roots), pin, NULL) == 0) {
+        chain->max = 2 * CHAIN_FILE_MAX;
+        if (o->signer_cert_file != NULL)
+            rc = kr_pin_complete_chain(chain, kr_buf_bytes(&roots), why);
+    }
+    kr_buf_deinit(&roots);
+    return rc;
+}
+
+static struct kr_tls_context *make_agent_tls(const struct hub_options *o, struct kr_bytes chain,
+                                             int *rc, struct kr_note *why)
 {
     struct kr_tls_config cfg = {
         .server = true,
-        .cert.file = o->cert_file,
+        .cert.bytes = chain,
         .key.file = o->key_file,
         .ca.file = o->ca_file,
         .crl.file = o->crl_file,
@@ -58,12 +82,17 @@ int hub_worker_load_tls(struct hub_worker *w, struct kr_note *why)
     struct kr_tls_context *agent = NULL;
     /* Our own certificate must be a hub's; it says which trust domain this is. */
     struct kr_identity_rules rules = {KR_ROLE_HUB, NULL};
+    struct kr_buf chain = {0};
+    char pin[KR_PIN_TEXT] = "";
     int rc = kr_identity_judge_file(&self, w->options->cert_file, &rules, why);
 
     if (rc == 0)
         api = make_api_tls(w->options, &rc, why);
     if (api != NULL)
-        agent = make_agent_tls(w->options, &rc, why);
+        rc = read_chain(w->options, &chain, pin, why);
+    if (api != NULL && rc == 0)
+        agent = make_agent_tls(w->options, kr_buf_bytes(&chain), &rc, why);
+    kr_buf_deinit(&chain);
     if (agent == NULL) {
         kr_tls_context_unref(api);
         kr_identity_deinit(&self);
@@ -75,6 +104,7 @@ int hub_worker_load_tls(struct hub_worker *w, struct kr_note *why)
     w->api_tls = api;
     w->agent_tls = agent;
     w->self = self;
+    memcpy(w->root_pin, pin, sizeof w->root_pin);
     return 0;
 }
 

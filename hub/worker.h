@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "base/rand.h"
 #include "certs/identity.h"
+#include "certs/pin.h"
 #include "http/h2_session.h"
 #include "hub/clusters.h"
 #include "hub/options.h"
@@ -36,7 +37,8 @@ struct hub_worker {
     struct kr_h2_shared h2;
     struct kr_metrics *metrics;
     struct kr_rand rand;
-    struct kr_identity self; /* of our own certificate: replica and trust domain */
+    struct kr_identity self;    /* of our own certificate: replica and trust domain */
+    char root_pin[KR_PIN_TEXT]; /* of the root that it leads to; empty: none of caFile */
     struct kr_tls_context *api_tls;
     struct kr_tls_context *agent_tls;
     struct hub_clusters clusters;

@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent
-FILES = [DOCS / "operations.md", DOCS / "man/kuberelay-hub.8", DOCS / "man/kuberelay-agent.8"]
+FILES = [DOCS / "operations.md", DOCS / "man/kuberelay-hub.8", DOCS / "man/kuberelay-agent.8",
+         DOCS / "man/kuberelay-signer.8"]
 COMMON = {"config", "check-config", "print-config", "help", "version"}
 MARKDOWN = re.compile(r"(<!-- options (\S+) -->\n)(.*?)(<!-- end of options -->)", re.DOTALL)
 MDOC = re.compile(r'(\.\\" options (\S+)\n)(.*?)(\.\\" end of options)', re.DOTALL)
@@ -69,7 +70,7 @@ def unnamed():
     """What the sources have and the page for operators does not name."""
     root, page = DOCS.parent, (DOCS / "operations.md").read_text()
     facts = set(re.findall(r"^    X\((\w+), \d", (root / "lib/kube/status.h").read_text(), re.MULTILINE))
-    for path in [*root.glob("hub/*.c"), *root.glob("agent/*.c")]:
+    for path in [p for d in ("hub", "agent", "signer") for p in root.glob(f"{d}/*.c")]:
         source = path.read_text()
         facts |= set(re.findall(r'"(kuberelay_(?:hub|agent)_\w+)"', source))
         # KR_LOG_AT(log, level, "event", ...), the event perhaps one of two.

@@ -31,6 +31,37 @@ int kr_socket_open(const struct kr_addr *a)
     return socket(a->u.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
+int kr_socket_connect_unix(const char *path, struct kr_note *why)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    size_t n = strlen(path);
+    int fd;
+
+    if (n == 0 || n >= sizeof a.sun_path) {
+        kr_note_set(why, KR_EINVAL, "the path of the Unix socket is too long");
+        return -1;
+    }
+    memcpy(a.sun_path, path, n);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&a, sizeof a) == 0)
+        return fd;
+    kr_note_set(why, KR_EUNAVAILABLE, "%.100s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+bool kr_socket_peer_uid(int fd, uint32_t *uid)
+{
+    struct ucred peer;
+    socklen_t n = sizeof peer;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0 || n != sizeof peer)
+        return false;
+    *uid = (uint32_t)peer.uid;
+    return true;
+}
+
 static void set_option(int fd, int level, int name, int value)
 {
     (void)setsockopt(fd, level, name, &value, sizeof value); /* helps, but is not needed */
@@ -166,7 +197,7 @@ static int listen_unix(struct kr_listener *l, int *fd, struct kr_note *why)
         return KR_EIO;
     if (is_stale(&a))
         unlink(a.sun_path);
-    mask = umask(0177);
+    mask = umask(l->cfg.unix_open ? 0111 : 0177);
     rc = bind(*fd, (const struct sockaddr *)&a, sizeof a);
     umask(mask);
     return rc == 0 && listen(*fd, BACKLOG) == 0 ? 0 : KR_EIO;

@@ -14,7 +14,8 @@ struct kr_listener;
 
 struct kr_listener_config {
     const struct kr_hostport *at; /* numeric host ("[::]" takes both families); port 0: any */
-    const char *unix_path;        /* instead of `at`: a Unix socket, mode 0600, replaced if stale */
+    const char *unix_path;        /* instead of `at`: a Unix socket, replaced if stale */
+    bool unix_open;               /* mode 0666 and not 0600: the owner judges who connects */
     bool reuse_port;              /* several listeners on one port, the kernel spreads */
     int user_timeout_ms;          /* for what is accepted, see kr_socket_tune */
     /* Takes the descriptor. `peer` is "ip:port" ("unix" for a Unix socket), lent. */
@@ -42,5 +43,10 @@ void kr_listener_pause(struct kr_listener *l, bool paused);
 void kr_socket_tune(int fd, int user_timeout_ms);
 /* A non-blocking TCP socket of the address' family, or -1 with errno. */
 int kr_socket_open(const struct kr_addr *a);
+
+/* A connected, non-blocking Unix socket, or -1 with the reason. Does not wait. */
+int kr_socket_connect_unix(const char *path, struct kr_note *why);
+/* Who has connected to a Unix socket, as the kernel says. False: not known. */
+bool kr_socket_peer_uid(int fd, uint32_t *uid);
 
 #endif

@@ -26,9 +26,9 @@ static const char SIGALGS[] = "ECDSA+SHA256:ed25519:RSA-PSS+SHA256:RSA+SHA256:EC
 static int verify_peer(X509_STORE_CTX *store, void *arg)
 {
     SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
-    int ok = X509_verify_cert(store);
+    const struct kr_tls_context *c = arg;
+    int ok = c->pinned ? kr_tls_verify_pinned(ssl, store, c->pin) : X509_verify_cert(store);
 
-    (void)arg;
     if (ok > 0 && kr_tls_judge(ssl, X509_STORE_CTX_get0_cert(store)) != 0) {
         X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED);
         ok = 0;
@@ -63,7 +63,7 @@ static int set_protocol(struct kr_tls_context *c, const struct kr_tls_config *cf
     ok &= (int)SSL_CTX_set1_groups_list(s, GROUPS);
     ok &= (int)SSL_CTX_set1_sigalgs_list(s, SIGALGS);
     ok &= SSL_CTX_set_session_id_context(s, (const unsigned char *)"kuberelay", 9);
-    SSL_CTX_set_cert_verify_callback(s, verify_peer, NULL);
+    SSL_CTX_set_cert_verify_callback(s, verify_peer, c);
     SSL_CTX_set_msg_callback(s, kr_tls_on_message);
     return ok;
 }
@@ -188,6 +188,13 @@ static int wants_ca(const struct kr_tls_config *cfg)
     return want;
 }
 
+static void set_pin(struct kr_tls_context *c, const struct kr_tls_config *cfg)
+{
+    c->pinned = true;
+    memcpy(c->pin, cfg->pin, sizeof c->pin);
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(c->ssl), X509_V_FLAG_X509_STRICT);
+}
+
 static int load(struct kr_tls_context *c, const struct kr_tls_config *cfg, struct kr_note *why)
 {
     int has_cert = kr_tls_pem_given(&cfg->cert);
@@ -199,12 +206,14 @@ static int load(struct kr_tls_context *c, const struct kr_tls_config *cfg, struc
                            "name the authority's certificate instead");
     if (has_cert != kr_tls_pem_given(&cfg->key) || (cfg->server && !has_cert))
         return kr_note_set(why, KR_EINVAL, "a certificate and its key are needed, both of them");
-    if (wants_ca(cfg) && !kr_tls_pem_given(&cfg->ca))
+    if (wants_ca(cfg) && !kr_tls_pem_given(&cfg->ca) && cfg->pin == NULL)
         return kr_note_set(why, KR_EINVAL,
                            "the certificates of the trusted authorities are needed");
     if (has_cert)
         rc = kr_tls_load_pair(c->ssl, cfg, &c->not_after, why);
-    if (rc == 0 && kr_tls_pem_given(&cfg->ca))
+    if (rc == 0 && cfg->pin != NULL)
+        set_pin(c, cfg);
+    else if (rc == 0 && kr_tls_pem_given(&cfg->ca))
         rc = kr_tls_load_anchors(c->ssl, cfg, why);
     return rc;
 }

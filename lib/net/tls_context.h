@@ -16,6 +16,7 @@
 #include "base/note.h"
 
 #define KR_TLS_ALPN_MAX 4
+#define KR_TLS_PIN 32 /* SHA-256 of a SubjectPublicKeyInfo */
 
 enum kr_tls_peer_cert { /* server: what is asked of the client; a client always asks */
                         KR_TLS_CERT_NONE,
@@ -39,8 +40,9 @@ struct kr_tls_config {
     bool tls12;             /* also accept TLS 1.2 */
     struct kr_tls_pem cert; /* leaf first, then intermediates (at most 10); server: required */
     struct kr_tls_pem key;
-    struct kr_tls_pem ca;  /* anchors; required for a client and where client certificates are */
-    struct kr_tls_pem crl; /* optional; then every issuer must have one */
+    struct kr_tls_pem ca; /* anchors; required for a client and where client certificates are */
+    const uint8_t *pin;   /* instead of ca: of the root that the peer must show; KR_TLS_PIN bytes */
+    struct kr_tls_pem crl;          /* optional; then every issuer must have one */
     const struct kr_tls_alpn *alpn; /* in order of preference */
     size_t alpn_count;
     bool alpn_required;              /* a peer without a common protocol is refused */

@@ -191,6 +191,11 @@ void kr_tls_note_no_alpn(SSL *ssl)
     kr_stream_fail(&of_ssl(ssl)->s, KR_ETLS, "the peer offers no application protocol (ALPN)");
 }
 
+void kr_tls_note(SSL *ssl, const char *why)
+{
+    kr_stream_fail(&of_ssl(ssl)->s, KR_ETLS, "%s", why);
+}
+
 void kr_tls_on_message(int write_p, int version, int content_type, const void *buf, size_t len,
                        SSL *ssl, void *arg)
 {

@@ -20,6 +20,9 @@
 #include "net/net_io.h"
 #include "net/tls_context.h"
 
+/* How the note of a failure begins if the peer refused our certificate (its alert says so). */
+#define KR_TLS_REFUSED "the peer refused our certificate"
+
 struct x509_st; /* OpenSSL's X509 */
 
 /* What a handshake agreed on. Lent for the call that gets it. */

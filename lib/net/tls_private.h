@@ -16,6 +16,8 @@ struct kr_tls_context { /* the fields belong to tls_context.c; tls_pipe.c reads 
     SSL_CTX *ssl;
     BIO_METHOD *bio;
     int64_t not_after;
+    bool pinned;
+    uint8_t pin[KR_TLS_PIN];
     struct {
         size_t at; /* in alpn_wire */
         enum kr_tls_peer_cert peer_cert;
@@ -37,6 +39,9 @@ void kr_tls_verify_words(X509_STORE_CTX *store, struct kr_note *why);
 /* The last error of OpenSSL in its own words, for failures that need no better ones. */
 const char *kr_tls_reason(unsigned long queued);
 
+/* tls_pin.c: as X509_verify_cert, with the one root that has that key. What is wrong is noted. */
+int kr_tls_verify_pinned(SSL *ssl, X509_STORE_CTX *store, const uint8_t pin[KR_TLS_PIN]);
+
 /* tls_slim.c: frees what a finished handshake left behind and nobody needs any more. */
 void kr_tls_slim(struct kr_tls_io *io, SSL *ssl);
 
@@ -45,6 +50,7 @@ BIO_METHOD *kr_tls_bio_create(void);
 int kr_tls_judge(SSL *ssl, X509 *leaf); /* 0: accepted */
 void kr_tls_note_verify(SSL *ssl, X509_STORE_CTX *store);
 void kr_tls_note_no_alpn(SSL *ssl);
+void kr_tls_note(SSL *ssl, const char *why);
 void kr_tls_on_message(int write_p, int version, int content_type, const void *buf, size_t len,
                        SSL *ssl, void *arg);
 

@@ -4,6 +4,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/err.h"
+#include "net/tls_pipe.h"
 #include "net/tls_private.h"
 
 static const struct {
@@ -25,15 +26,13 @@ static const struct {
     {SSL_R_UNEXPECTED_EOF_WHILE_READING, "the peer closed the connection"},
     {SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC, "a record was damaged on the way"},
     /* Alerts: what the peer thinks of us. */
-    {SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, "the peer refused our certificate"},
-    {SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE,
-     "the peer refused our certificate: its purpose does not fit"},
-    {SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED, "the peer refused our certificate: revoked"},
-    {SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,
-     "the peer refused our certificate: expired (or its clock is wrong)"},
-    {SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN, "the peer refused our certificate"},
-    {SSL_R_TLSV1_ALERT_UNKNOWN_CA, "the peer refused our certificate: unknown authority"},
-    {SSL_R_TLSV1_ALERT_ACCESS_DENIED, "the peer refused our certificate: access denied"},
+    {SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, KR_TLS_REFUSED},
+    {SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE, KR_TLS_REFUSED ": its purpose does not fit"},
+    {SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED, KR_TLS_REFUSED ": revoked"},
+    {SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED, KR_TLS_REFUSED ": expired (or its clock is wrong)"},
+    {SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN, KR_TLS_REFUSED},
+    {SSL_R_TLSV1_ALERT_UNKNOWN_CA, KR_TLS_REFUSED ": unknown authority"},
+    {SSL_R_TLSV1_ALERT_ACCESS_DENIED, KR_TLS_REFUSED ": access denied"},
     {SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED, "the peer wants a certificate and we sent none"},
     {SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, "the peer refused the TLS version"},
     {SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL,

@@ -32,7 +32,7 @@ class Enrollment:
         config = {"registration": "required", "stateDir": str(self.state),
                   "adminSocket": self.socket, "signerCertFile": self.world.ca,
                   "signerKeyFile": str(self.world.pki / "ca.key"), "heartbeat": "500ms",
-                  "joinTries": 1000, **more}
+                  "joinTries": 1000, "signHourLimit": 100000, "signClusterLimit": 6000, **more}
         if self.hub is None:
             self.hub = self.world.start_hub(name, **config)
         else:

@@ -15,6 +15,7 @@ ROOMS = {
     "lib/wire": ["lib/base", "lib/http"],
     "agent": ["lib/base", "lib/net", "lib/http", "lib/kube", "certs", "lib/wire"],
     "hub": ["lib/base", "lib/net", "lib/http", "lib/kube", "certs", "lib/wire"],
+    "signer": ["lib/base", "lib/net", "lib/http", "certs", "lib/wire"],
     "ctl": ["lib/base", "lib/net", "lib/http", "lib/kube", "certs", "lib/wire"],
 }
 
