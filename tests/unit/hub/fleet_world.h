@@ -34,6 +34,7 @@ struct hub_subscriptions {
     struct kr_sched *sched;
     struct kr_list wants; /* hub_want.link */
     struct kr_task ready;
+    uint64_t number; /* of the Sync of every cluster; 0: none is open */
     bool deny;
     bool hold; /* nothing becomes ready by itself */
     struct hub_completeness completeness;
@@ -85,8 +86,8 @@ void hub_subscriptions_completeness(struct hub_subscriptions *s, struct hub_type
 uint64_t hub_subscriptions_number(struct hub_subscriptions *s, const char *cluster,
                                   const struct hub_type *type)
 {
-    (void)s, (void)cluster, (void)type;
-    return 0;
+    (void)cluster, (void)type;
+    return s->number;
 }
 
 const struct kr_conn *hub_subscriptions_conn(struct hub_subscriptions *s, const char *cluster,
@@ -185,6 +186,7 @@ static inline void fleet_setup(struct fleet *f)
     };
     kr_sched_init(&f->sched, 1000, WALL_MS);
     assert_int_equal(hub_revision_init(&f->revision, NULL, 3, WALL_MS * 1000, NULL), 0);
+    f->w.revision = &f->revision;
     f->w.options = &f->options;
     f->w.sched = &f->sched;
     kr_list_init(&f->w.live);
@@ -242,8 +244,8 @@ static inline struct hub_shelf *shelf_of(struct fleet *f, const char *cluster)
 }
 
 /* A pod as an agent sends it; `app` is its one label (NULL: none), `phase` its status. */
-static inline void put_pod(struct fleet *f, const char *cluster, const char *ns, const char *name,
-                           const char *app, const char *phase)
+static inline void put_slim_pod(struct fleet *f, const char *cluster, const char *ns,
+                                const char *name, const char *app, const char *phase, bool lossy)
 {
     char text[1024];
     char labels[128] = "";
@@ -255,6 +257,7 @@ static inline void put_pod(struct fleet *f, const char *cluster, const char *ns,
         .version = KR_LIT("77"),
         .labels = &label,
         .label_count = app != NULL,
+        .lossy = lossy,
     };
 
     if (app != NULL)
@@ -271,6 +274,12 @@ static inline void put_pod(struct fleet *f, const char *cluster, const char *ns,
     for (size_t i = 0; i < in.packed.n; i++)
         in.hash = in.hash * 31 + in.packed.p[i];
     assert_in_range(hub_shelf_put(shelf_of(f, cluster), &in), 0, 1);
+}
+
+static inline void put_pod(struct fleet *f, const char *cluster, const char *ns, const char *name,
+                           const char *app, const char *phase)
+{
+    put_slim_pod(f, cluster, ns, name, app, phase, false);
 }
 
 static inline void drop_pod(struct fleet *f, const char *cluster, const char *ns, const char *name)
@@ -343,6 +352,32 @@ static inline void ask_as(struct asker *a, struct fleet *f, const char *method, 
     if (accept != NULL)
         assert_int_equal(kr_head_add_str(&a->ex.head, "accept", accept), 0);
     hub_request_start(&f->w, &f->peer, &a->ex);
+}
+
+/* With a body, which is said to be `said` bytes long. */
+static inline void ask_with(struct asker *a, struct fleet *f, const char *method,
+                            const char *target, const char *type, struct kr_bytes body, size_t said)
+{
+    char length[24];
+
+    *a = (struct asker){.f = f, .body = {.max = SIZE_MAX}};
+    a->ex.ops = &asker_ops;
+    a->ex.conn = &f->conn;
+    kr_head_init(&a->answer, KR_HEAD_MAX);
+    kr_head_init(&a->ex.head, KR_HEAD_MAX);
+    a->ex.head.method = kr_bytes_str(method);
+    a->ex.head.path = kr_bytes_str(target);
+    a->ex.head.authority = KR_LIT("hub");
+    snprintf(length, sizeof length, "%zu", said);
+    assert_int_equal(kr_head_add_str(&a->ex.head, "content-length", length), 0);
+    if (type != NULL)
+        assert_int_equal(kr_head_add_str(&a->ex.head, "content-type", type), 0);
+    hub_request_start(&f->w, &f->peer, &a->ex);
+    if (a->over || body.n == 0)
+        return;
+    a->ex.user_ops->on_body(a->ex.user, body);
+    a->ex.in_ended = true;
+    a->ex.user_ops->on_end(a->ex.user, NULL);
 }
 
 /* Takes what comes until nothing does, in turns that last no time. */
