@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from backends import KubesimBackend, write_yaml
 from procs import run
-from world import Agent, World
+from world import Agent, World, next_name
 
 JOIN = "/kuberelay.v1.Enrollment/Join"
 RENEW = "/kuberelay.v1.Enrollment/Renew"
@@ -93,7 +93,7 @@ class Enrollment:
         return agent
 
     def restart_agent(self, agent, wait=True):
-        again = Agent(agent.name + "r", agent.argv, str(self.folder))
+        again = Agent(next_name(agent.name), agent.argv, str(self.folder))
         again.cluster, again.config_path, again.state = (agent.cluster, agent.config_path,
                                                          agent.state)
         self.world.processes.append(again)

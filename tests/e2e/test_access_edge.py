@@ -11,7 +11,9 @@ from backends import write_yaml
 from clock import wait_until
 from cluster_site import Site
 from procs import run
-from tokens import AUDIENCE, Issuer, bearer
+from roguehub import field, request_header
+from test_rogue_hub import Edge
+from tokens import AUDIENCE, Issuer, b64, bearer
 from world import CLOSED
 
 PODS = "/api/v1/namespaces/d/pods"
@@ -158,6 +160,43 @@ def test_T31_verified_agent_checks_expiry_and_keys_itself(verified):
     wait_until(lambda: ask(verified, token).status == 401, 20, "expired")
     verified.issuer.publish([k for k in verified.issuer.keys() if k["kid"] != "r1"])
     wait_until(lambda: ask(verified, verified.issuer.token()).status == 401, 20, "key withdrawn")
+
+
+def forged(issuer, other):
+    """What a hub could bring for a user who is not there."""
+    none = f"{b64({'alg': 'none', 'kid': 'r1'})}.{b64(issuer.claims('root'))}."
+    return {
+        "nothing": b"", "no token": b"x", "expired": issuer.token("root", life=-1),
+        "of another cluster": issuer.token("root", aud="another-cluster"),
+        "of another issuer": other.token("root"), "by another's keys": other.token(
+            "root", iss=issuer.url),
+        "without a signature": none, "signed with the public key": issuer.hs256(b"public"),
+        "without an end": issuer.token("root", exp=None),
+        "changed": issuer.token("root")[:-8] + "AAAAAAAA"}
+
+
+def test_T31_a_hub_that_checks_nothing_cannot_forge_a_user(world):
+    """As T30: the hub is ours, and what it says of the user is not believed."""
+    issuer = Issuer(world.folder)
+    other = Issuer(world.folder, "https://other.example.test", "other")
+    edge = Edge(world, {
+        "mode": "read-write", "exec": True, "open": CLOSED, "identity": "verified",
+        "verified": {"issuer": issuer.url, "audience": AUDIENCE, "jwksFile": str(issuer.file)}})
+    try:
+        for kind, token in forged(issuer, other).items():
+            header = request_header("root", ["admins"], raw=field(12, token) if token else b"")
+            answer = edge.hub.ask("GET", PODS, header=header)
+            assert answer.status == 401, (kind, answer.status, answer.body)
+        assert edge.reached() == []
+        header = request_header("root", ["admins"], uid="u0", extra=[("scopes", ["all"])],
+                                raw=field(12, issuer.token("alice", groups=["dev"])))
+        assert edge.hub.ask("GET", PODS, header=header).status == 200
+        x = edge.reached()[0]
+        assert x.all("impersonate-user") == ["kuberelay:alice"], "the token's word, not the hub's"
+        assert x.all("impersonate-group") == ["kuberelay:dev"]
+        assert not [n for n in x.names() if n.startswith(("impersonate-uid", "impersonate-extra"))]
+    finally:
+        edge.close()
 
 
 def test_verified_agent_without_keys_does_not_start(world):

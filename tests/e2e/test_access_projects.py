@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import auditlog
 import backends
 from backends import write_yaml
 from clock import scaled, wait_until
@@ -36,7 +37,8 @@ class Projects:
         self.world, self.file = world, Path(world.folder) / "fleet.yaml"
         self.write(projects)
         self.socket = str(Path(world.folder) / "admin.sock")
-        world.start_hub(fleetFile=str(self.file), adminSocket=self.socket,
+        self.log = str(Path(world.folder) / "hub-audit.log")
+        world.start_hub(fleetFile=str(self.file), adminSocket=self.socket, auditLog=self.log,
                         impersonation=["user:oscar=user:*", "user:oscar=group:*"])
         self.fake = backends.FakeBackend(str(Path(world.folder) / "fake"))
         # The harness's own look for the cluster must be allowed, too.
@@ -83,6 +85,13 @@ def test_T22_who_reads_does_not_get_in(projects):
         projects.api.script(PODS, lambda x: x.respond(200, {}))
         assert projects.ask("rita", "/api/v1/watch/namespaces/a/pods").status != 403
     assert not projects.api.seen(lambda x: "exec" in x.path or "proxy" in x.path)
+    tried = [e for e in auditlog.of(auditlog.events(projects.log))
+             if e["user"]["username"] == "rita" and "/watch/" not in e["requestURI"]]
+    assert len(tried) == 2 * len(ways) + 2, "each is in the audit log"
+    for event in tried:
+        assert event["responseStatus"]["code"] == 403, event
+        assert auditlog.note(event, "decision") == "forbid", event
+        assert auditlog.note(event, "outcome") == "not-forwarded", event
 
 
 def test_denial_reads_as_that_of_an_api_server(projects):

@@ -4,6 +4,7 @@
 import base64
 import json
 import shutil
+import socket
 import tempfile
 import time
 from pathlib import Path
@@ -12,10 +13,13 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 import backends
+import clock
 from backends import write_yaml
 from clock import scaled, wait_until
 from cluster_site import Site
+from h2client import ConnectionLost
 from procs import run
+from test_security_tls import cpu_ms
 from testpki import new_ca
 from tokens import Issuer, KeyServer, b64, bearer
 from world import World
@@ -100,7 +104,7 @@ def test_bad_credential_is_401_and_nobody(tokens, headers):
     assert answer.get("www-authenticate", "").startswith("Bearer")
 
 
-def attacks(issuer, other):
+def attacks(issuer, other, bait):
     public = issuer.rsa.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     good = issuer.token()
@@ -111,8 +115,8 @@ def attacks(issuer, other):
         "none": f"{b64({'alg': 'none', 'kid': 'r1'})}.{claims}.",
         "none with a signature": f"{b64({'alg': 'none', 'kid': 'r1'})}.{claims}.{signature}",
         "HS256 with the public key": issuer.hs256(public),
-        "jku": issuer.token(header={"kid": "x", "jku": "https://127.0.0.1:9/keys"}),
-        "x5u": issuer.token(header={"kid": "x", "x5u": "https://127.0.0.1:9/keys"}),
+        "jku": issuer.token(header={"kid": "x", "jku": f"https://127.0.0.1:{bait}/keys"}),
+        "x5u": issuer.token(header={"kid": "x", "x5u": f"https://127.0.0.1:{bait}/keys"}),
         "jwk": issuer.token(header={"kid": "x", "jwk": own}),
         "kid traversal": issuer.token(header={"kid": "../../../../dev/null"}),
         "no kid": issuer.token(header={"kid": None}),
@@ -140,20 +144,33 @@ def attacks(issuer, other):
         "other claims": f"{head}.{b64(issuer.claims('root'))}.{signature}",
         "padding": good + "==",
         "four parts": good + ".e30",
-        "1 MiB": issuer.token(pad="x" * 6100),
+        "beyond 8 KiB": issuer.token(pad="x" * 6100),
         "deep JSON": f"{head}.{b64(deep)[:4000]}.{signature}",
     }
 
 
 def test_T27_no_forged_token_is_believed(tokens):
     before = tokens.api.seen(lambda x: x.path == PODS)
-    for name, token in attacks(tokens.issuer, tokens.other).items():
-        answer = tokens.ask(token)
-        assert answer.status == 401, (name, answer)
-        assert token not in answer.body.decode()
-    with tokens.world.client(None) as client:  # beyond any header
-        answer = client.get(tokens.site.prefix + PODS, bearer("e30." * 14000))
-        assert answer.status in (401, 431)
+    with socket.create_server(("127.0.0.1", 0)) as bait:
+        forged = attacks(tokens.issuer, tokens.other, bait.getsockname()[1])
+        for name, token in forged.items():
+            spent = cpu_ms(tokens.world.hub)
+            answer = tokens.ask(token)
+            spent = cpu_ms(tokens.world.hub) - spent
+            assert answer.status == 401, (name, answer)
+            assert token not in answer.body.decode()
+            # With its connection; a limit that only what grows with the token can break.
+            assert spent < 100 * clock.SLOWNESS, (name, spent)
+        bait.settimeout(1)
+        with pytest.raises(TimeoutError):  # nobody looks where a token says that its keys are
+            bait.accept()
+    for size in (56 << 10, 1 << 20):  # beyond any header
+        with tokens.world.h1(None) as client:
+            try:
+                client.head("GET", tokens.site.prefix + PODS, bearer("e30." * (size // 4)))
+                assert client.read_head()[0] in (401, 431)
+            except (ConnectionLost, OSError):
+                assert size == 1 << 20
     assert tokens.api.seen(lambda x: x.path == PODS) == before
     assert tokens.identity(tokens.issuer.token("bob"))[0] == ["kuberelay:acme:bob"]
 

@@ -5,9 +5,11 @@ import threading
 import time
 
 import grpc
+from backends import FakeBackend
 from enrollment import (JOIN, Caller, certificate_of, csr_of, field, new_key, spki_of, status_of,
                         uri_of)
 from h2client import ConnectionLost, StreamReset
+from test_upgrades import FORMS
 
 def wait_over(stream):
     """It ends, in one way or another."""
@@ -174,23 +176,44 @@ def test_a_stolen_copy_of_the_state_holds_no_secret(enrollment):
         assert path.stat().st_mode & 0o077 == 0
 
 
-def test_T09_denied_cluster_is_cut_while_a_watch_runs(enrollment):
+def hold_or_switch(x):
+    """A watch that only waits, and an exec that only listens."""
+    if not x.path.endswith("/exec"):
+        x.start_stream() if x.is_watch else x.respond(200, {"kind": "x"})
+    else:
+        x.raw(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+              + FORMS["websocket"][2].encode() + b"\r\n")
+    return x.hold() if x.is_watch or x.path.endswith("/exec") else None
+
+
+def test_T09_denied_cluster_is_cut_while_a_watch_and_an_exec_run(enrollment):
     enrollment.start_hub()
-    agent = enrollment.start_agent("edge-1", enrollment.token("edge-1"))
+    fake = FakeBackend(str(enrollment.folder / "fake"))
+    fake.api.script(lambda x: True, hold_or_switch)
+    agent = enrollment.start_agent("edge-1", enrollment.token("edge-1"),
+                                   kubeconfig=fake.kubeconfig(enrollment.folder / "fake.kc"),
+                                   policyFile=enrollment.world.open_policy())
     enrollment.start_agent("edge-2", enrollment.token("edge-2"))
+    enrollment.world.hub = enrollment.hub
     client = enrollment.world.client()
     doomed = client.start("GET", "/clusters/edge-1/api/v1/pods?watch=true")
     other = client.start("GET", "/clusters/edge-2/api/v1/pods?watch=true")
     doomed.wait_headers()
     other.wait_headers()
-    mark = agent.mark()
-    began = time.monotonic()
-    enrollment.ctl("cluster", "deny", "edge-1")
-    wait_over(doomed)
-    assert time.monotonic() - began < 5
+    with enrollment.world.h1() as shell:
+        method, headers, _ = FORMS["websocket"]
+        shell.head(method, "/clusters/edge-1/api/v1/namespaces/d/pods/p/exec?command=sh", headers)
+        assert shell.read_head(10)[0] == 101
+        mark = agent.mark()
+        began = time.monotonic()
+        enrollment.ctl("cluster", "deny", "edge-1")
+        wait_over(doomed)
+        shell.wait_closed(5)
+        assert time.monotonic() - began < 5
     agent.wait_line(r"event=tunnel-(down|failed)\b.*refused", after=mark)
     agent.signal(1)  # it would wait minutes
     enrollment.hub.wait_line(r"event=agent-refused\b.*denied")
     assert not other.ended
     assert client.get("/clusters/edge-2/api/v1/namespaces").status == 200
-
+    assert client.get("/clusters/edge-1/api/v1/namespaces").status in (403, 503)
+    fake.close()

@@ -87,6 +87,12 @@ class Agent(Process):
         return self
 
 
+def next_name(name):
+    """Of a process that is started again: hub-1, hub-1~2, hub-1~3, however often."""
+    stem, _, number = name.partition("~")
+    return f"{stem}~{int(number or 1) + 1}"
+
+
 class World:
     def __init__(self, folder, binaries):
         self.folder = Path(folder)
@@ -156,7 +162,7 @@ class World:
         """A new hub on the ports of one that has ended."""
         addresses = {f"{port}Listen": "%s:%d" % getattr(hub, port)
                      for port in ("api", "agent", "admin")}
-        fresh = self.start_hub(hub.name + "r", **{**addresses, **more})
+        fresh = self.start_hub(next_name(hub.name), **{**addresses, **more})
         if hub is self.hub:
             self.hub = fresh
         return fresh
@@ -194,7 +200,7 @@ class World:
 
     def restart_agent(self, agent, wait=True):
         """The same agent, the same certificate, after its process ended."""
-        again = Agent(agent.name + "r", agent.argv, str(self.folder))
+        again = Agent(next_name(agent.name), agent.argv, str(self.folder))
         again.cluster, again.config_path = agent.cluster, agent.config_path
         self.processes.append(again)
         if wait:
