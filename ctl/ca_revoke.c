@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is revoked stands in DIR/revoked, a line for each certificate: serial number, seconds since
- * 1970. `ca crl` makes signed lists of it: one of the root, and one of the agent-ca if there is
- * one, since a hub needs a list of every issuer. */
+ * 1970. `ca crl` makes signed lists of it, one of every issuer that is there, since a hub refuses
+ * the certificates of an issuer that it has no list of. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "certs/crl.h"
@@ -16,6 +16,11 @@
 #define PEM_FILE_MAX 65536
 #define LIST_MAX (16u << 20)
 #define SERIAL_MAX 40
+#define DAYS 7
+
+/* Who has issued what is about; the last two while a root is replaced (ctl/ca_rotate.c). */
+static const char *const issuers[] = {"ca", "agent-ca", "next", "next-agent-ca"};
+#define ISSUERS (sizeof issuers / sizeof issuers[0])
 
 static const struct ctl_option revoke_options[] = {
     {"dir", CTL_REQUIRED, "DIR", "the directory with ca.crt and ca.key"},
@@ -39,22 +44,27 @@ static int read_list(const char *dir, struct kr_buf *out, struct kr_note *why)
     return rc;
 }
 
-/* By the root, or by the agent-ca. */
-static int find_serial(const struct ctl_call *call, struct kr_bytes cert, char serial[41],
-                       struct kr_note *why)
+static int find_serial_of(const struct ctl_call *call, const char *issuer, struct kr_bytes cert,
+                          char serial[41], struct kr_note *why)
 {
     struct kr_ca *ca = NULL;
-    int rc = ctl_load_ca(call, "ca", &ca, why);
+    int rc = ctl_load_ca(call, issuer, &ca, why);
 
     if (rc == 0)
         rc = kr_crl_serial_of(ca, cert, serial, why);
     kr_ca_destroy(ca);
-    if (rc != KR_EDENIED || !ctl_has_ca(call, "agent-ca"))
-        return rc;
-    rc = ctl_load_ca(call, "agent-ca", &ca, why);
-    if (rc == 0)
-        rc = kr_crl_serial_of(ca, cert, serial, why);
-    kr_ca_destroy(ca);
+    return rc;
+}
+
+static int find_serial(const struct ctl_call *call, struct kr_bytes cert, char serial[41],
+                       struct kr_note *why)
+{
+    int rc = find_serial_of(call, issuers[0], cert, serial, why);
+
+    for (size_t i = 1; i < ISSUERS && rc == KR_EDENIED; i++) {
+        if (ctl_has_ca(call, issuers[i]))
+            rc = find_serial_of(call, issuers[i], cert, serial, why);
+    }
     return rc;
 }
 
@@ -126,47 +136,60 @@ static int take_lines(struct kr_buf *list, struct kr_revoked **out, size_t *n, s
 }
 
 static int make(const struct ctl_call *call, const char *name, const struct kr_revoked *entries,
-                size_t n, struct kr_buf *pem, struct kr_note *why)
+                size_t n, uint64_t days, struct kr_buf *pem, struct kr_note *why)
 {
     struct kr_ca *ca = NULL;
-    uint64_t days = 0;
-    int rc = ctl_get_number(call, "days", 1, 365, 7, &days, why);
+    int rc = ctl_load_ca(call, name, &ca, why);
 
-    if (rc == 0)
-        rc = ctl_load_ca(call, name, &ca, why);
     if (rc == 0)
         rc = kr_crl_make(ca, entries, n, (int64_t)days, call->now_wall_ms, pem, why);
     kr_ca_destroy(ca);
     return rc;
 }
 
-static int crl(const struct ctl_call *call, struct kr_note *why)
+static int write_lists(const struct ctl_call *call, uint64_t days, const char *out,
+                       struct kr_note *why)
 {
-    const char *dir = ctl_get(call, "dir");
-    const char *out = ctl_get(call, "out");
-    struct kr_buf pem = {.max = 2 * LIST_MAX};
+    struct kr_buf pem = {.max = ISSUERS * LIST_MAX};
     struct kr_revoked *entries = NULL;
     struct kr_buf list = {0};
-    char path[PATH_MAX];
     size_t n = 0;
-    int rc = read_list(dir, &list, why);
+    int rc = read_list(ctl_get(call, "dir"), &list, why);
 
     if (rc == 0)
         rc = take_lines(&list, &entries, &n, why);
+    for (size_t i = 0; i < ISSUERS && rc == 0; i++) {
+        if (i == 0 || ctl_has_ca(call, issuers[i]))
+            rc = make(call, issuers[i], entries, n, days, &pem, why);
+    }
     if (rc == 0)
-        rc = make(call, "ca", entries, n, &pem, why);
-    if (rc == 0 && ctl_has_ca(call, "agent-ca"))
-        rc = make(call, "agent-ca", entries, n, &pem, why);
-    if (rc == 0 && out == NULL)
-        rc = path_in(path, dir, "crl.pem", why);
+        rc = kr_file_replace(out, kr_buf_bytes(&pem), why);
     if (rc == 0)
-        rc = kr_file_replace(out != NULL ? out : path, kr_buf_bytes(&pem), why);
-    if (rc == 0)
-        fprintf(call->out, "%s\n", out != NULL ? out : path);
+        fprintf(call->out, "%s\n", out);
     free(entries);
     kr_buf_deinit(&list);
     kr_buf_deinit(&pem);
     return rc;
+}
+
+int ctl_renew_crl(const struct ctl_call *call, struct kr_note *why)
+{
+    char path[PATH_MAX];
+    int rc = path_in(path, ctl_get(call, "dir"), "crl.pem", why);
+
+    return rc == 0 && access(path, F_OK) == 0 ? write_lists(call, DAYS, path, why) : rc;
+}
+
+static int crl(const struct ctl_call *call, struct kr_note *why)
+{
+    const char *out = ctl_get(call, "out");
+    char path[PATH_MAX];
+    uint64_t days = 0;
+    int rc = ctl_get_number(call, "days", 1, 365, DAYS, &days, why);
+
+    if (rc == 0)
+        rc = path_in(path, ctl_get(call, "dir"), "crl.pem", why);
+    return rc == 0 ? write_lists(call, days, out != NULL ? out : path, why) : rc;
 }
 
 const struct ctl_command ctl_ca_revoke = {

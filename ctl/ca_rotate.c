@@ -3,8 +3,10 @@
  *   (none)   ca.crt is the root, bundle.crt holds it
  *   started  next.crt is made; bundle.crt holds both: agents learn of it
  *   issuing  signer.crt is the new root: agents get certificates of it as they renew
- *   serving  hubs get certificates of it (`ca issue hub` works with it)
+ *   serving  hubs and users get certificates of it (`ca issue` works with it)
  *   finish   ca.crt becomes old.crt, next.crt becomes ca.crt, bundle.crt holds the new one alone
+ * Where there is an agent-ca, the signer is always one, never a root: agent-ca.crt, then
+ * next-agent-ca.crt, which becomes agent-ca.crt at the end.
  * Up to `finish` a rollback leads back; the bundle keeps both roots then, since certificates of the
  * new one are about.
  * Hubs: caFile and bundleFile are bundle.crt, signerCertFile and signerKeyFile are signer.*;
@@ -129,6 +131,58 @@ static int enter(const struct ctl_call *call, const char *phase, const char *nex
     return rc;
 }
 
+/* Whose pair the signer of the hubs is. */
+static const char *signer_now(const struct ctl_call *call)
+{
+    return ctl_has_ca(call, "agent-ca") ? "agent-ca" : "ca";
+}
+
+static int make_next_agent_ca(const struct ctl_call *call, struct kr_note *why)
+{
+    struct kr_pem_pair pair = {0};
+    struct kr_ca *root = NULL;
+    char prefix[PATH_MAX];
+    int rc;
+
+    if (ctl_has_ca(call, "next-agent-ca")) /* before a rollback */
+        return 0;
+    rc = ctl_load_ca(call, "next", &root, why);
+    if (rc == 0)
+        rc = kr_ca_create_agent_ca(root, 365 * KR_CA_DAY_S, call->now_wall_ms, &pair, why);
+    if (rc == 0)
+        rc = path_in(prefix, call, "next-agent-ca", why);
+    if (rc == 0)
+        rc = ctl_write_pair(call, prefix, &pair, why);
+    kr_pem_pair_deinit(&pair);
+    kr_ca_destroy(root);
+    return rc;
+}
+
+static int remove_pair(const struct ctl_call *call, const char *name, struct kr_note *why)
+{
+    static const char *const ends[] = {"key", "crt"};
+    char file[64];
+    char path[PATH_MAX];
+    int rc = 0;
+
+    for (size_t i = 0; i < 2 && rc == 0; i++) {
+        snprintf(file, sizeof file, "%s.%s", name, ends[i]);
+        rc = path_in(path, call, file, why);
+        if (rc == 0)
+            (void)unlink(path); /* a copy that stays harms nobody */
+    }
+    return rc;
+}
+
+/* NAME is kept as OLD, and NEXT takes its place. */
+static int succeed(const struct ctl_call *call, const char *name, const char *old, const char *next,
+                   struct kr_note *why)
+{
+    int rc = copy_pair(call, name, old, why);
+
+    return rc == 0 ? copy_pair(call, next, name, why) : rc;
+}
+
 static const struct ctl_option dir_only[] = {
     {"dir", CTL_REQUIRED, "DIR", "the directory with ca.crt and ca.key"},
 };
@@ -149,9 +203,11 @@ static int start(const struct ctl_call *call, struct kr_note *why)
     if (rc == 0)
         rc = ctl_write_pair(call, prefix, &pair, why);
     if (rc == 0)
-        rc = copy_pair(call, "ca", "signer", why);
+        rc = copy_pair(call, signer_now(call), "signer", why);
     if (rc == 0)
         rc = write_bundle(call, "ca.crt", "next.crt", why);
+    if (rc == 0)
+        rc = ctl_renew_crl(call, why);
     if (rc == 0)
         rc = enter(call, "started",
                    "give bundle.crt to all hubs (caFile, bundleFile) and users, SIGHUP; when "
@@ -164,10 +220,15 @@ static int start(const struct ctl_call *call, struct kr_note *why)
 
 static int issue(const struct ctl_call *call, struct kr_note *why)
 {
+    bool agent_ca = ctl_has_ca(call, "agent-ca");
     int rc = expect(call, "started", NULL, why);
 
+    if (rc == 0 && agent_ca)
+        rc = make_next_agent_ca(call, why);
     if (rc == 0)
-        rc = copy_pair(call, "next", "signer", why);
+        rc = copy_pair(call, agent_ca ? "next-agent-ca" : "next", "signer", why);
+    if (rc == 0)
+        rc = ctl_renew_crl(call, why);
     return rc == 0 ? enter(call, "issuing",
                            "SIGHUP the hubs; agents get new certificates as they renew, then: "
                            "ca rotate servers",
@@ -180,8 +241,8 @@ static int servers(const struct ctl_call *call, struct kr_note *why)
     int rc = expect(call, "issuing", NULL, why);
 
     return rc == 0 ? enter(call, "serving",
-                           "give each hub a certificate of the new root (ca issue hub), SIGHUP, "
-                           "then: ca rotate finish",
+                           "give each hub and each user a certificate of the new root (ca issue), "
+                           "SIGHUP, then: ca rotate finish",
                            why)
                    : rc;
 }
@@ -220,24 +281,19 @@ static int check_agents(const struct ctl_call *call, struct kr_note *why)
 static int finish(const struct ctl_call *call, struct kr_note *why)
 {
     int rc = expect(call, "serving", NULL, why);
-    char path[PATH_MAX];
 
     if (rc == 0 && !ctl_has(call, "force"))
         rc = check_agents(call, why);
+    if (rc == 0 && ctl_has_ca(call, "next-agent-ca"))
+        rc = succeed(call, "agent-ca", "old-agent-ca", "next-agent-ca", why);
     if (rc == 0)
-        rc = copy_pair(call, "ca", "old", why);
-    if (rc == 0)
-        rc = copy_pair(call, "next", "ca", why);
+        rc = succeed(call, "ca", "old", "next", why);
     if (rc == 0)
         rc = write_bundle(call, "ca.crt", NULL, why);
     if (rc == 0)
-        rc = path_in(path, call, "next.key", why);
+        rc = remove_pair(call, "next", why);
     if (rc == 0)
-        (void)unlink(path);
-    if (rc == 0)
-        rc = path_in(path, call, "next.crt", why);
-    if (rc == 0)
-        (void)unlink(path);
+        rc = remove_pair(call, "next-agent-ca", why);
     return rc == 0 ? enter(call, "none", "SIGHUP the hubs; old.key can be destroyed", why) : rc;
 }
 
@@ -247,7 +303,7 @@ static int rollback(const struct ctl_call *call, struct kr_note *why)
     int rc = expect(call, "issuing", "serving", why);
 
     if (rc == 0)
-        rc = copy_pair(call, "ca", "signer", why);
+        rc = copy_pair(call, signer_now(call), "signer", why);
     return rc == 0 ? enter(call, "started",
                            "SIGHUP the hubs, and give them certificates of the old root again if "
                            "they have others; agents go back as they renew",
@@ -266,6 +322,6 @@ static int rollback(const struct ctl_call *call, struct kr_note *why)
 
 PHASE(start, "ca rotate start", "make the next root, and trust both", dir_only);
 PHASE(issue, "ca rotate issue", "certify agents by the next root", dir_only);
-PHASE(servers, "ca rotate servers", "certify hubs by the next root", dir_only);
+PHASE(servers, "ca rotate servers", "certify hubs and users by the next root", dir_only);
 PHASE(finish, "ca rotate finish", "trust the next root alone", finish_options);
 PHASE(rollback, "ca rotate rollback", "certify by the root before again", dir_only);

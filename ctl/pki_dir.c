@@ -74,8 +74,9 @@ bool ctl_has_ca(const struct ctl_call *call, const char *name)
            access(path, F_OK) == 0;
 }
 
-/* While hubs change over to the next root (ctl/ca_rotate.c) it certifies them. */
-static const char *signs_for(const struct ctl_call *call, enum kr_role role)
+/* While hubs change over to the next root (ctl/ca_rotate.c) it signs for all: what the old root
+ * signs now would be worth nothing soon. */
+static const char *signer_of(const struct ctl_call *call)
 {
     struct kr_buf text = {0};
     char path[PATH_MAX];
@@ -85,7 +86,7 @@ static const char *signs_for(const struct ctl_call *call, enum kr_role role)
         kr_file_read(&text, path, 64, NULL) == 0)
         serving = kr_bytes_is(kr_buf_bytes(&text), "serving\n");
     kr_buf_deinit(&text);
-    return serving && role == KR_ROLE_HUB ? "next" : "ca";
+    return serving ? "next" : "ca";
 }
 
 static int read_lifetime(const struct ctl_call *call, int64_t *out_s, struct kr_note *why)
@@ -118,7 +119,7 @@ int ctl_issue(const struct ctl_call *call, struct kr_leaf *leaf, const char *ste
         rc = out != NULL ? make_path(prefix, out, "", "", why)
                          : make_path(prefix, ctl_get(call, "dir"), "/", stem, why);
     if (rc == 0)
-        rc = ctl_load_ca(call, signs_for(call, leaf->role), &ca, why);
+        rc = ctl_load_ca(call, signer_of(call), &ca, why);
     if (rc == 0)
         rc = kr_ca_issue(ca, leaf, call->now_wall_ms, &pair, why);
     if (rc == 0)

@@ -25,6 +25,8 @@ int ctl_write_pair(const struct ctl_call *call, const char *prefix, const struct
 int ctl_load_ca(const struct ctl_call *call, const char *name, struct kr_ca **out,
                 struct kr_note *why);
 bool ctl_has_ca(const struct ctl_call *call, const char *name);
+/* Where there is a DIR/crl.pem it is made anew (`ca crl`): the issuers have changed. */
+int ctl_renew_crl(const struct ctl_call *call, struct kr_note *why);
 /* Issues `leaf` (its lifetime comes from the options) to --out, or to DIR/STEM. */
 int ctl_issue(const struct ctl_call *call, struct kr_leaf *leaf, const char *stem,
               struct kr_note *why);
