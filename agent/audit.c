@@ -7,14 +7,8 @@
 #include "agent/counters.h"
 #include "base/err.h"
 #include "base/uuid.h"
-#include "certs/chained_log.h"
+#include "certs/audit_log.h"
 #include "kube/audit_event.h"
-
-struct agent_audit {
-    struct agent_core *c;
-    struct kr_chained_log *log;
-    bool strict;
-};
 
 struct agent_audit_entry {
     enum kr_audit_outcome outcome;
@@ -26,68 +20,18 @@ struct agent_audit_entry {
     struct kr_buf text; /* of kr_audit_request_write */
 };
 
-/* ---- the log ---- */
-
-static void on_change(void *owner, bool failing, int error)
-{
-    struct agent_audit *a = owner;
-    const char *file = a->c->options->audit_log;
-
-    if (failing)
-        KR_LOG_AT(a->c->log, KR_LOG_ERROR, "audit-failing", KR_S("file", file),
-                  KR_S("reason", error != 0 ? strerror(error) : "nobody reads it"),
-                  KR_S("effect", a->strict ? "what changes something is refused"
-                                           : "lines are lost when too many wait"));
-    else
-        KR_LOG_AT(a->c->log, KR_LOG_WARN, "audit-recovered", KR_S("file", file));
-}
-
 int agent_audit_open(struct agent_core *c, struct kr_note *why)
 {
-    const struct agent_options *o = c->options;
-    struct kr_chained_config cfg = {
-        .file = {o->audit_log, o->audit_max_size, o->audit_keep},
+    struct kr_audit_log_config cfg = {
+        .options = &c->options->audit,
         .sched = c->sched,
+        .log = c->log,
         .lines = kr_metrics_series(c->metrics, AGENT_AUDIT_LINES, NULL, 0),
         .lost = kr_metrics_series(c->metrics, AGENT_AUDIT_LOST, NULL, 0),
         .failing = kr_metrics_series(c->metrics, AGENT_AUDIT_FAILING, NULL, 0),
-        .on_change = on_change,
     };
-    struct agent_audit *a;
 
-    if (o->audit_log == NULL)
-        return 0;
-    a = calloc(1, sizeof *a);
-    if (a == NULL)
-        return kr_note_set(why, KR_ENOMEM, "out of memory");
-    a->c = c;
-    a->strict = o->audit_mode == AGENT_AUDIT_STRICT;
-    cfg.owner = a;
-    a->log = kr_chained_log_open(&cfg, why);
-    if (a->log == NULL) {
-        free(a);
-        return kr_note_wrap(why, KR_EIO, "auditLog");
-    }
-    c->audit = a;
-    return 0;
-}
-
-void agent_audit_close(struct agent_core *c)
-{
-    if (c->audit == NULL)
-        return;
-    kr_chained_log_close(c->audit->log);
-    free(c->audit);
-    c->audit = NULL;
-}
-
-void agent_audit_reopen(struct agent_core *c)
-{
-    struct kr_note why = {""};
-
-    if (c->audit != NULL && kr_chained_log_reopen(c->audit->log, &why) != 0)
-        KR_LOG_AT(c->log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
-                  KR_S("effect", "the audit log goes on in the old file"));
+    return kr_audit_log_open(&c->audit, &cfg, why);
 }
 
 /* ---- entries ---- */
@@ -135,12 +79,9 @@ static int write_line(struct agent_core *c, const struct agent_audit_entry *e,
         .bytes_out = n.out,
     };
     struct kr_buf line = {.max = KR_AUDIT_LINE_MAX};
-    int rc;
 
     kr_audit_event_write(kr_buf_bytes(&e->text), &f, &line);
-    rc = kr_chained_log_put(c->audit->log, &line);
-    kr_buf_deinit(&line);
-    return rc;
+    return kr_audit_log_put(c->audit, &line);
 }
 
 /* ---- a relayed request ---- */
@@ -192,15 +133,14 @@ static struct counts counts_of(const struct agent_request *r)
 
 bool agent_audit_begin(struct agent_request *r)
 {
-    struct agent_audit *a = r->c->audit;
     struct agent_audit_entry *e = entry_of(r);
     int rc = KR_ENOMEM;
 
-    if (a == NULL || (r->info.read_only && !r->info.connects))
+    if (r->c->audit == NULL || (r->info.read_only && !r->info.connects))
         return true;
     if (e != NULL)
         rc = write_line(r->c, e, KR_AUDIT_RECEIVED, 0, counts_of(r));
-    return !a->strict || (rc == 0 && kr_chained_log_ok(a->log));
+    return kr_audit_log_allows(r->c->audit, rc);
 }
 
 void agent_audit_refused(struct agent_request *r, enum kr_case which, bool not_sent)
@@ -258,15 +198,14 @@ struct agent_audit_entry *agent_audit_sync(struct agent_core *c, const char *rep
     };
     struct agent_audit_entry *e;
     char id[KR_UUID_TEXT];
-    uint64_t words[2];
+    uint8_t uid[KR_UUID_SIZE];
 
     if (c->audit == NULL)
         return NULL;
-    words[0] = kr_rand_u64(&c->rand);
-    words[1] = kr_rand_u64(&c->rand);
-    kr_uuid_write((const uint8_t *)words, id);
+    kr_uuid_v4(kr_rand_u64(&c->rand), kr_rand_u64(&c->rand), uid);
+    kr_uuid_write(uid, id);
     a.id = kr_bytes_str(id);
-    e = entry_make(&a, (const uint8_t *)words);
+    e = entry_make(&a, uid);
     if (e == NULL)
         return NULL;
     if (denied == NULL) {

@@ -11,15 +11,10 @@
 #include "agent/request_parts.h"
 #include "kube/status.h"
 
-struct agent_audit;
 struct agent_audit_entry;
-
-enum agent_audit_mode { AGENT_AUDIT_STRICT, AGENT_AUDIT_BEST_EFFORT }; /* as the choices */
 
 /* Sets c->audit, which stays NULL if nothing is to be logged. */
 int agent_audit_open(struct agent_core *c, struct kr_note *why);
-void agent_audit_close(struct agent_core *c);
-void agent_audit_reopen(struct agent_core *c); /* somebody has renamed the file */
 
 /* All that follow do nothing if nothing is to be logged. */
 /* Before it is handed on. False: it must be refused. */

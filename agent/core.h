@@ -14,7 +14,6 @@
 #include "wire/messages.h"
 
 struct agent_apiserver;
-struct agent_audit;
 struct agent_catalog;
 struct agent_member_tokens;
 struct agent_policy;
@@ -45,7 +44,7 @@ struct agent_core {
     struct agent_member_tokens *member_tokens; /* made with the first token */
     struct agent_policy *policy;
     struct agent_sync *sync;
-    struct agent_audit *audit; /* NULL: nothing is logged */
+    struct kr_audit_log *audit; /* NULL: nothing is logged */
     struct agent_health health;
     uint8_t boot_id[16];
     size_t requests;

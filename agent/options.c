@@ -8,8 +8,6 @@
 
 #define AT(member) offsetof(struct agent_options, member)
 
-static const char *const audit_modes[] = {"strict", "best-effort", NULL};
-
 static const struct kr_option table[] = {
     {.name = "hubs",
      .type = KR_OPT_STRINGS,
@@ -210,31 +208,7 @@ static const struct kr_option table[] = {
      .min = 1000,
      .max = 3600000,
      .text = "how often the API server is asked which types it serves (by ETag)"},
-    {.name = "auditLog",
-     .type = KR_OPT_STRING,
-     .offset = AT(audit_log),
-     .unit = "FILE",
-     .text = "audit log in the Kubernetes format, one JSON line per stage; - is stdout"},
-    {.name = "auditMode",
-     .type = KR_OPT_ENUM,
-     .offset = AT(audit_mode),
-     .value = "strict",
-     .choices = audit_modes,
-     .text = "while the audit log takes no lines: refuse what changes something, or lose lines"},
-    {.name = "auditMaxSize",
-     .type = KR_OPT_SIZE,
-     .offset = AT(audit_max_size),
-     .value = "100MiB",
-     .min = 0,
-     .max = INT64_C(1) << 40,
-     .text = "beyond it FILE becomes FILE.1; 0: never"},
-    {.name = "auditKeep",
-     .type = KR_OPT_INT,
-     .offset = AT(audit_keep),
-     .value = "10",
-     .min = 1,
-     .max = 1000,
-     .text = "how many of FILE.1, FILE.2, ... are kept"},
+    KR_AUDIT_OPTIONS(AT(audit)),
 };
 
 /* An edge whose policy has a fault must be told before it runs, not when it restarts one day. */

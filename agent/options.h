@@ -3,7 +3,7 @@
 #ifndef AGENT_OPTIONS_H
 #define AGENT_OPTIONS_H
 
-#include "base/options.h"
+#include "certs/audit_log.h"
 
 struct agent_options {
     struct kr_strings hubs;
@@ -39,10 +39,7 @@ struct agent_options {
     struct kr_strings sync_allow;
     struct kr_strings sync_deny;
     struct kr_strings sync_namespaces;
-    const char *audit_log; /* NULL: none; "-": stdout */
-    int audit_mode;
-    int64_t audit_max_size;
-    int64_t audit_keep;
+    struct kr_audit_options audit;
 };
 
 extern const struct kr_program agent_program;

@@ -42,10 +42,10 @@ void agent_parts_destroy(struct agent_core *c)
     agent_catalog_destroy(c->catalog);
     agent_member_tokens_destroy(c->member_tokens);
     agent_apiserver_destroy(c->api);
-    agent_audit_close(c);
+    kr_audit_log_close(c->audit);
 }
 
 void agent_parts_reopen(struct agent_core *c)
 {
-    agent_audit_reopen(c);
+    kr_audit_log_reopen(c->audit);
 }

@@ -225,7 +225,7 @@ static void look_at(struct hub_access *a, struct hub_request *r)
     KR_LOG_AT(a->w->log, KR_LOG_INFO, "stream-ended", KR_S("user", hub_caller_name(r->caller)),
               KR_S("cluster", r->cluster != NULL ? r->cluster->name : ""),
               KR_S("verb", r->verb_label), KR_S("reason", loss), KR_S("id", r->audit_id));
-    hub_relay_lose(r);
+    hub_relay_lose(r, loss);
 }
 
 static void look(struct hub_access *a)

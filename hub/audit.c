@@ -2,89 +2,35 @@
 #include "hub/audit.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
-#include "certs/chained_log.h"
+#include "certs/audit_log.h"
 #include "hub/counters.h"
 #include "kube/audit_event.h"
 #include "wire/request_header.h"
-
-struct hub_audit {
-    struct hub_worker *w;
-    struct kr_chained_log *log;
-    bool strict;
-};
 
 struct hub_audit_entry {
     enum kr_audit_outcome outcome;
     bool settled; /* the outcome is known */
     bool forbid;
     const char *reason;
+    char *instance;     /* of the agent that it was given to last; NULL: to none */
     struct kr_buf text; /* of kr_audit_request_write */
 };
 
-/* ---- the log ---- */
-
-static void on_change(void *owner, bool failing, int error)
-{
-    struct hub_audit *a = owner;
-    const char *file = a->w->options->audit_log;
-
-    if (failing)
-        KR_LOG_AT(a->w->log, KR_LOG_ERROR, "audit-failing", KR_S("file", file),
-                  KR_S("reason", error != 0 ? strerror(error) : "nobody reads it"),
-                  KR_S("effect", a->strict ? "what changes something is refused"
-                                           : "lines are lost when too many wait"));
-    else
-        KR_LOG_AT(a->w->log, KR_LOG_WARN, "audit-recovered", KR_S("file", file));
-}
-
 int hub_audit_open(struct hub_worker *w, struct kr_note *why)
 {
-    const struct hub_options *o = w->options;
-    struct kr_chained_config cfg = {
-        .file = {o->audit_log, o->audit_max_size, o->audit_keep},
+    struct kr_audit_log_config cfg = {
+        .options = &w->options->audit,
         .sched = w->sched,
+        .log = w->log,
         .lines = kr_metrics_series(w->metrics, HUB_AUDIT_LINES, NULL, 0),
         .lost = kr_metrics_series(w->metrics, HUB_AUDIT_LOST, NULL, 0),
         .failing = kr_metrics_series(w->metrics, HUB_AUDIT_FAILING, NULL, 0),
-        .on_change = on_change,
     };
-    struct hub_audit *a;
 
-    if (o->audit_log == NULL)
-        return 0;
-    a = calloc(1, sizeof *a);
-    if (a == NULL)
-        return kr_note_set(why, KR_ENOMEM, "out of memory");
-    a->w = w;
-    a->strict = o->audit_mode == HUB_AUDIT_STRICT;
-    cfg.owner = a;
-    a->log = kr_chained_log_open(&cfg, why);
-    if (a->log == NULL) {
-        free(a);
-        return kr_note_wrap(why, KR_EIO, "auditLog");
-    }
-    w->audit = a;
-    return 0;
-}
-
-void hub_audit_close(struct hub_worker *w)
-{
-    if (w->audit == NULL)
-        return;
-    kr_chained_log_close(w->audit->log);
-    free(w->audit);
-    w->audit = NULL;
-}
-
-void hub_audit_reopen(struct hub_worker *w)
-{
-    struct kr_note why = {""};
-
-    if (w->audit != NULL && kr_chained_log_reopen(w->audit->log, &why) != 0)
-        KR_LOG_AT(w->log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
-                  KR_S("effect", "the audit log goes on in the old file"));
+    return kr_audit_log_open(&w->audit, &cfg, why);
 }
 
 /* ---- a request ---- */
@@ -183,35 +129,38 @@ static int write_line(struct hub_request *r, enum kr_audit_stage stage)
         .cluster = kr_bytes_str(r->cluster_path.text),
         .forbid = e->forbid,
         .rule = kr_bytes_str(r->rule),
+        .instance = kr_bytes_str(e->instance != NULL ? e->instance : ""),
+        .request_uid = kr_bytes_str(r->audit_id),
         .outcome = e->outcome,
         .bytes_in = r->fw.up_bytes,
         .bytes_out = r->fw.down_bytes,
     };
     struct kr_buf line = {.max = KR_AUDIT_LINE_MAX};
-    int rc;
 
     if (stage == KR_AUDIT_COMPLETE && f.code == 0)
         f.code = 499; /* the client left before it had an answer */
     kr_audit_event_write(kr_buf_bytes(&e->text), &f, &line);
-    rc = kr_chained_log_put(r->w->audit->log, &line);
-    kr_buf_deinit(&line);
-    return rc;
+    return kr_audit_log_put(r->w->audit, &line);
 }
 
 bool hub_audit_begin(struct hub_request *r)
 {
-    struct hub_audit *a = r->w->audit;
-    int rc = KR_ENOMEM;
+    struct hub_audit_entry *e = entry_of(r);
 
-    if (a == NULL)
+    if (r->w->audit == NULL || (r->info.read_only && !r->info.connects))
         return true;
-    if (entry_of(r) != NULL)
-        rc = 0;
-    if (r->info.read_only && !r->info.connects)
-        return true;
-    if (rc == 0)
-        rc = write_line(r, KR_AUDIT_RECEIVED);
-    return !a->strict || (rc == 0 && kr_chained_log_ok(a->log));
+    return kr_audit_log_allows(r->w->audit,
+                               e != NULL ? write_line(r, KR_AUDIT_RECEIVED) : KR_ENOMEM);
+}
+
+void hub_audit_routed(struct hub_request *r, const struct kr_conn *conn)
+{
+    const char *instance = r->audit != NULL ? hub_cluster_instance(r->cluster, conn) : NULL;
+
+    if (instance == NULL)
+        return;
+    free(r->audit->instance);
+    r->audit->instance = strdup(instance);
 }
 
 /* Of the cases in which the request may have reached an agent: whether it ran is not known. */
@@ -288,6 +237,7 @@ void hub_audit_end(struct hub_request *r)
         e->forbid = true;
     write_line(r, KR_AUDIT_COMPLETE);
     kr_buf_deinit(&e->text);
+    free(e->instance);
     free(e);
     r->audit = NULL;
 }

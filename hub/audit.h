@@ -11,19 +11,14 @@
 
 #include "hub/request.h"
 
-struct hub_audit;
-
-enum hub_audit_mode { HUB_AUDIT_STRICT, HUB_AUDIT_BEST_EFFORT }; /* the order of the choices */
-
 /* Sets w->audit, which stays NULL if nothing is to be logged. */
 int hub_audit_open(struct hub_worker *w, struct kr_note *why);
-void hub_audit_close(struct hub_worker *w);
-/* Somebody has renamed the file. */
-void hub_audit_reopen(struct hub_worker *w);
 
 /* All that follow do nothing if nothing is to be logged. */
 /* Before it is handed on. False: it must be refused. */
 bool hub_audit_begin(struct hub_request *r);
+/* It goes to an agent over this tunnel. */
+void hub_audit_routed(struct hub_request *r, const struct kr_conn *conn);
 /* The hub answers itself; while the request's head is still there. */
 void hub_audit_refused(struct hub_request *r, enum kr_case which);
 /* What an agent says about its answer. */

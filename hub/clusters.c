@@ -133,6 +133,18 @@ struct kr_conn *hub_cluster_pick_to_sync(struct hub_cluster *c)
     return pick(c, HUB_LANE_BULK, true);
 }
 
+const char *hub_cluster_instance(const struct hub_cluster *c, const struct kr_conn *conn)
+{
+    KR_LIST_FOREACH(node, &c->tunnels)
+    {
+        const struct hub_link *l = KR_CONTAINER_OF(node, struct hub_link, link);
+
+        if (l->conn == conn)
+            return l->instance;
+    }
+    return NULL;
+}
+
 bool hub_clusters_remove(struct hub_clusters *cs, struct hub_cluster *c)
 {
     if (c->tunnel_count != 0 || !kr_list_empty(&c->waiting))

@@ -35,6 +35,7 @@ struct hub_cluster {
 struct hub_link {
     struct kr_list link;
     struct kr_conn *conn;
+    const char *instance; /* of the agent */
     enum hub_lane lane;
     bool draining; /* takes no new requests */
     bool syncs;    /* the agent knows Catalog and Sync */
@@ -67,6 +68,8 @@ void hub_cluster_unlink(struct hub_clusters *cs, struct hub_cluster *c, struct h
 struct kr_conn *hub_cluster_pick(struct hub_cluster *c, enum hub_lane lane);
 /* The same among those of agents that sync. */
 struct kr_conn *hub_cluster_pick_to_sync(struct hub_cluster *c);
+/* Which agent is behind a tunnel of the cluster; NULL: it is none of them. */
+const char *hub_cluster_instance(const struct hub_cluster *c, const struct kr_conn *conn);
 /* It is forgotten. False: a tunnel is there, or somebody waits for one. */
 bool hub_clusters_remove(struct hub_clusters *cs, struct hub_cluster *c);
 /* How long no tunnel has been there; 0 if there is one. */

@@ -11,7 +11,10 @@
 #include "base/err.h"
 #include "certs/store_file.h"
 #include "hub/counters.h"
+#include "hub/join_audit.h"
+#include "hub/join_token.h"
 #include "hub/signing.h"
+#include "hub/trust_audit.h"
 #include "wire/grpc_call.h"
 
 #define CONNS_MAX 16
@@ -39,9 +42,10 @@ struct call {
     struct hub_enroll_conn *c; /* NULL: free */
     struct kr_grpc_stream stream;
     bool join;
-    bool answered;           /* or about to be */
-    struct kr_buf message;   /* while a certificate is made */
-    struct hub_issued asked; /* for whom */
+    bool answered;                /* or about to be */
+    char token[HUB_TOKEN_ID + 1]; /* its id; empty: none that is one */
+    struct kr_buf message;        /* while a certificate is made */
+    struct hub_issued asked;      /* for whom */
     struct hub_signing signing;
 };
 
@@ -154,6 +158,8 @@ static int join(struct call *k, struct kr_bytes message, struct kr_bytes chain,
         return kr_note_set(why, KR_EFULL, "too many tries from this address; come back in 60 s");
     rc = kr_join_request_decode(&q, message, why);
     if (rc == 0)
+        hub_join_token_id(q.token, k->token);
+    if (rc == 0)
         rc = hub_issuer_join(c->e->issuer, &q, chain, got, why);
     if (rc < 0 && !is_later(rc))
         count_failure(c->e, c->address);
@@ -210,6 +216,10 @@ static void end_call(struct call *k, int rc, const struct hub_issued *got,
                      const struct kr_note *why)
 {
     log_call(k, rc, got, why);
+    if (k->join)
+        hub_join_audit(k->c->e->w, k->token, k->c->address, rc, got, why);
+    else
+        hub_renew_audit(k->c->e->w, &k->c->id, k->c->address, rc, got, why);
     if (rc == 0)
         rc = answer(k, got);
     if (rc != 0)
@@ -262,7 +272,8 @@ static int on_message(void *user, struct kr_bytes message)
     if (k->answered)
         return KR_EPROTO; /* unary: one message */
     k->answered = true;
-    rc = decide(k, message, KR_LIT(""), &got, &why);
+    rc = hub_trust_audit_ready(k->c->e->w, &why) ? decide(k, message, KR_LIT(""), &got, &why)
+                                                 : KR_EIO;
     if (rc == HUB_ISSUER_SIGN)
         rc = start_signing(k, message, &got) == 0 ? HUB_ISSUER_SIGN : KR_ENOMEM;
     if (rc != HUB_ISSUER_SIGN)

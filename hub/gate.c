@@ -77,7 +77,7 @@ static int judge(void *owner, const struct kr_tls_info *info, struct kr_note *wh
     if (info->peer_der.n == 0)
         return 0; /* TLS has demanded one where it must be */
     rc = kr_identity_judge(&u->id, info->peer_der, &rules, why);
-    return rc == 0 ? hub_registry_judge(u->g->w->registry, &u->id, why) : rc;
+    return rc == 0 ? hub_registry_judge(u->g->w->registry, &u->id, u->address, why) : rc;
 }
 
 static void log_refusal(struct hub_gate *g, const struct guest *u, const char *why)

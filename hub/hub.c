@@ -129,7 +129,7 @@ static void on_hup(void *owner, int signum)
     hub_trust_parts_reload(&h->trust);
     hub_access_parts_reload(&h->w);
     hub_fleet_parts_reload(h->fleet);
-    hub_audit_reopen(&h->w);
+    kr_audit_log_reopen(h->w.audit);
 }
 
 static void log_listening(struct hub *h)
@@ -193,7 +193,7 @@ static void stop(struct hub *h)
     hub_admin_socket_destroy(h->socket);
     hub_fleet_parts_destroy(h->fleet);
     hub_access_parts_destroy(&h->w);
-    hub_audit_close(&h->w);
+    kr_audit_log_close(h->w.audit);
     if (h->w.sched != NULL)
         kr_timer_stop(h->w.sched, &h->phase_timer);
     hub_worker_deinit(&h->w);

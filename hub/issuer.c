@@ -9,6 +9,7 @@
 #include "certs/hmac.h"
 #include "hub/join_token.h"
 #include "hub/signing.h"
+#include "hub/trust_audit.h"
 
 #define FAILURES_MAX 10 /* wrong secrets, then the token is worth nothing */
 #define PEM_FILE_MAX 65536
@@ -124,6 +125,8 @@ static int check_token(struct hub_issuer *is, struct kr_bytes text, struct hub_t
         return bad_token(why, "too many wrong secrets");
     if (!kr_hmac_equal(hash, t->secret_sha256)) {
         is->store->ops->token_failed(is->store, id, NULL);
+        if (t->failures + 1 == FAILURES_MAX)
+            hub_trust_audit_burned(is->w, t);
         return bad_token(why, "wrong secret");
     }
     return is->w->sched->now_wall_ms < t->expires_wall_ms ? 0 : bad_token(why, "expired");
@@ -323,7 +326,7 @@ int hub_issuer_renew(struct hub_issuer *is, const struct kr_identity *id,
     snprintf(out->cluster, sizeof out->cluster, "%s", id->name);
     snprintf(out->instance, sizeof out->instance, "%s", id->instance);
     /* Judged anew (the handshake was a while ago), and recorded if this is its first use. */
-    rc = hub_registry_attach(is->r, id, &pending, why);
+    rc = hub_registry_attach(is->r, id, NULL, &pending, why);
     if (rc == 0)
         rc = is->store->ops->instance_find(is->store, id->name, id->instance, &i, why);
     if (rc == 0 && !same(i.spki, id->spki_sha256))

@@ -57,3 +57,11 @@ bool hub_join_token_read(struct kr_bytes text, char id[HUB_TOKEN_ID + 1], uint8_
     id[HUB_TOKEN_ID] = '\0';
     return kr_sha256(secret, sha256) == 0;
 }
+
+void hub_join_token_id(struct kr_bytes text, char id[HUB_TOKEN_ID + 1])
+{
+    uint8_t hash[KR_HMAC_SIZE];
+
+    if (!hub_join_token_read(text, id, hash))
+        id[0] = '\0';
+}

@@ -15,6 +15,8 @@
 int hub_join_token_make(char text[HUB_JOIN_TOKEN_SIZE], struct hub_token *t);
 /* False: that is no token. */
 bool hub_join_token_read(struct kr_bytes text, char id[HUB_TOKEN_ID + 1], uint8_t sha256[32]);
+/* The id alone; "" if the text is no token. */
+void hub_join_token_id(struct kr_bytes text, char id[HUB_TOKEN_ID + 1]);
 /* Whether the text is an id. */
 bool hub_join_token_is_id(struct kr_bytes text);
 

@@ -3,7 +3,7 @@
 #ifndef HUB_OPTIONS_H
 #define HUB_OPTIONS_H
 
-#include "base/options.h"
+#include "certs/audit_log.h"
 
 enum hub_registration {
     HUB_REGISTRATION_OPEN,
@@ -62,10 +62,7 @@ struct hub_options {
     int64_t cache_quota;      /* of each cluster */
     int64_t fleet_log_events;
     int64_t unsubscribe_after_ms;
-    const char *audit_log; /* NULL: none; "-": stdout */
-    int audit_mode;
-    int64_t audit_max_size;
-    int64_t audit_keep;
+    struct kr_audit_options audit;
 };
 
 extern const struct kr_program hub_program;

@@ -10,10 +10,12 @@
 #include "certs/store_file.h"
 #include "hub/counters.h"
 #include "hub/store_sqlite.h"
+#include "hub/trust_audit.h"
 
 #define TOMBSTONE_MS (INT64_C(90) * 24 * 3600 * 1000)
 #define RETIRE_MS 60000 /* tunnels of the key before the one in use */
-#define SWITCH_MS 3000  /* in which handshakes with the older key may still be under way */
+#define PEERS_MAX 512
+#define SWITCH_MS 3000 /* in which handshakes with the older key may still be under way */
 
 struct hub_registry {
     struct hub_worker *w;
@@ -92,6 +94,57 @@ void hub_registry_alarm(struct hub_registry *r, const char *kind, const struct k
         KR_LOG_AT(r->w->log, KR_LOG_ERROR, "alarm", KR_S("kind", kind), KR_S("cluster", id->name),
                   KR_S("instance", id->instance), KR_S("serial", id->serial), KR_S("reason", text),
                   KR_U("held", held));
+}
+
+/* ---- the audit ---- */
+
+static const char *address_of(const struct hub_registry *r, const struct kr_identity *id)
+{
+    KR_LIST_FOREACH(node, &r->seats)
+    {
+        const struct hub_seat *s = KR_CONTAINER_OF(node, struct hub_seat, link);
+
+        if (s->id == id)
+            return s->address;
+    }
+    return NULL;
+}
+
+/* Whence the others come who hold a tunnel of that agent. */
+static void put_peers(const struct hub_registry *r, const struct kr_identity *id,
+                      char out[PEERS_MAX])
+{
+    size_t n = 0;
+
+    out[0] = '\0';
+    KR_LIST_FOREACH(node, &r->seats)
+    {
+        const struct hub_seat *s = KR_CONTAINER_OF(node, struct hub_seat, link);
+        size_t len = strlen(s->address);
+
+        if (s->id == id || strcmp(s->id->name, id->name) != 0 ||
+            strcmp(s->id->instance, id->instance) != 0 || n + len + 2 > PEERS_MAX)
+            continue;
+        n += (size_t)snprintf(out + n, PEERS_MAX - n, "%s%s", n != 0 ? "," : "", s->address);
+    }
+}
+
+static void audit(struct hub_registry *r, const char *what, const struct kr_identity *id,
+                  const char *from, struct hub_trust_event *e)
+{
+    char user[HUB_TRUST_USER_MAX];
+    char peers[PEERS_MAX];
+
+    if (r->w->audit == NULL)
+        return;
+    put_peers(r, id, peers);
+    hub_trust_audit_name(id, user);
+    e->verb = "update";
+    e->subresource = what;
+    e->user = user;
+    e->from = from;
+    e->peers = peers;
+    hub_trust_audit_agent(r->w, id->name, id->instance, e);
 }
 
 /* ---- judging ---- */
@@ -182,11 +235,16 @@ static int judge_instance(const struct look *l, struct kr_note *why)
 }
 
 /* An older key than the one in use was shown: its holder has not got the newer one. */
-static int meet_old_key(struct hub_registry *r, const struct kr_identity *id, struct look *l,
-                        struct kr_note *why)
+static int meet_old_key(struct hub_registry *r, const struct kr_identity *id, const char *from,
+                        struct look *l, struct kr_note *why)
 {
     bool switching = r->w->sched->now_wall_ms - l->instance.switched_wall_ms < SWITCH_MS;
+    struct hub_trust_event e = {.generation = l->instance.generation,
+                                .code = r->required ? 403 : 200,
+                                .message = "a key came back that a newer one had replaced"};
 
+    if (!switching)
+        audit(r, r->required ? "lock" : "clone", id, from, &e);
     if (!r->required) {
         hub_registry_alarm(r, "cloned-key", id, "a key came back that a newer one had replaced");
         return 0;
@@ -201,11 +259,11 @@ static int meet_old_key(struct hub_registry *r, const struct kr_identity *id, st
     return kr_note_set(why, KR_EDENIED, "a newer key of this instance is in use");
 }
 
-static int judge_key(struct hub_registry *r, const struct kr_identity *id, struct look *l,
-                     struct kr_note *why)
+static int judge_key(struct hub_registry *r, const struct kr_identity *id, const char *from,
+                     struct look *l, struct kr_note *why)
 {
     if (l->age == KEY_OLD)
-        return meet_old_key(r, id, l, why);
+        return meet_old_key(r, id, from, l, why);
     if (l->age != KEY_UNKNOWN || !r->required)
         return 0;
     if (!l->cluster.external)
@@ -215,8 +273,8 @@ static int judge_key(struct hub_registry *r, const struct kr_identity *id, struc
     return 0;
 }
 
-static int judge(struct hub_registry *r, const struct kr_identity *id, struct look *l,
-                 struct kr_note *why)
+static int judge(struct hub_registry *r, const struct kr_identity *id, const char *from,
+                 struct look *l, struct kr_note *why)
 {
     int rc = look_up(r, id, l, why);
 
@@ -224,17 +282,18 @@ static int judge(struct hub_registry *r, const struct kr_identity *id, struct lo
         rc = judge_cluster(r, l, why);
     if (rc == 0)
         rc = judge_instance(l, why);
-    return rc == 0 ? judge_key(r, id, l, why) : rc;
+    return rc == 0 ? judge_key(r, id, from, l, why) : rc;
 }
 
-int hub_registry_judge(struct hub_registry *r, const struct kr_identity *id, struct kr_note *why)
+int hub_registry_judge(struct hub_registry *r, const struct kr_identity *id, const char *from,
+                       struct kr_note *why)
 {
     struct look l;
     int rc;
 
     if (r == NULL)
         return 0;
-    rc = judge(r, id, &l, why);
+    rc = judge(r, id, from, &l, why);
     look_end(&l);
     return rc;
 }
@@ -269,9 +328,10 @@ static void retire_others(struct hub_registry *r, const struct kr_identity *id)
     }
 }
 
-static int record_key(struct hub_registry *r, const struct kr_identity *id, struct look *l,
-                      struct kr_note *why)
+static int record_key(struct hub_registry *r, const struct kr_identity *id, const char *from,
+                      struct look *l, struct kr_note *why)
 {
+    struct hub_trust_event e = {.code = 200, .message = "this key is in use from now on"};
     struct hub_instance *i = &l->instance;
     uint64_t expected = l->has_instance ? i->generation : 0;
     int rc;
@@ -299,6 +359,8 @@ static int record_key(struct hub_registry *r, const struct kr_identity *id, stru
     KR_LOG_AT(r->w->log, KR_LOG_INFO, "key-in-use", KR_S("cluster", id->name),
               KR_S("instance", id->instance), KR_U("generation", i->generation),
               KR_S("serial", id->serial));
+    e.generation = i->generation;
+    audit(r, "switch", id, from, &e);
     if (r->required)
         retire_others(r, id);
     return 0;
@@ -315,8 +377,8 @@ static int record_cluster(struct hub_registry *r, const struct kr_identity *id, 
     return r->store->ops->cluster_put(r->store, &l->cluster, why);
 }
 
-int hub_registry_attach(struct hub_registry *r, const struct kr_identity *id, bool *pending,
-                        struct kr_note *why)
+int hub_registry_attach(struct hub_registry *r, const struct kr_identity *id, const char *from,
+                        bool *pending, struct kr_note *why)
 {
     struct look l;
     int rc;
@@ -324,11 +386,11 @@ int hub_registry_attach(struct hub_registry *r, const struct kr_identity *id, bo
     *pending = false;
     if (r == NULL)
         return 0;
-    rc = judge(r, id, &l, why);
+    rc = judge(r, id, from, &l, why);
     if (rc == 0)
         rc = record_cluster(r, id, &l, why);
     if (rc == 0)
-        rc = record_key(r, id, &l, why);
+        rc = record_key(r, id, from, &l, why);
     *pending = l.cluster.state == HUB_CLUSTER_PENDING;
     look_end(&l);
     return rc;
@@ -337,6 +399,8 @@ int hub_registry_attach(struct hub_registry *r, const struct kr_identity *id, bo
 int hub_registry_check_uid(struct hub_registry *r, const struct kr_identity *id,
                            struct kr_bytes uid, struct kr_note *why)
 {
+    struct hub_trust_event e = {.code = r != NULL && r->required ? 403 : 200,
+                                .message = "another cluster came under this name"};
     struct hub_cluster_record c;
     int rc;
 
@@ -345,6 +409,8 @@ int hub_registry_check_uid(struct hub_registry *r, const struct kr_identity *id,
     rc = r->store->ops->cluster_find(r->store, id->name, &c, why);
     if (rc != 0 || kr_bytes_is(uid, c.uid))
         return rc == KR_ENOENT ? 0 : rc;
+    if (c.uid[0] != '\0')
+        audit(r, "other-cluster", id, address_of(r, id), &e);
     if (c.uid[0] == '\0' || !r->required) {
         if (c.uid[0] != '\0')
             hub_registry_alarm(r, "other-cluster", id, "another cluster came under this name");

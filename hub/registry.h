@@ -19,6 +19,7 @@ struct hub_registry;
 struct hub_seat {
     struct kr_list link;
     const struct kr_identity *id;
+    const char *address;
     int64_t retire_ms;          /* its key was replaced: until then it may stay; 0: for good */
     uint64_t bundle_generation; /* that its agent has told */
     bool attached;
@@ -30,11 +31,13 @@ int hub_registry_create(struct hub_worker *w, struct hub_registry **out, struct 
 void hub_registry_destroy(struct hub_registry *r);
 struct hub_store *hub_registry_store(struct hub_registry *r);
 
-/* At the handshake. NULL knows nobody and refuses nobody. */
-int hub_registry_judge(struct hub_registry *r, const struct kr_identity *id, struct kr_note *why);
+/* At the handshake. NULL knows nobody and refuses nobody. `from`: the peer's address, for the
+ * audit, here and below; NULL: not known. */
+int hub_registry_judge(struct hub_registry *r, const struct kr_identity *id, const char *from,
+                       struct kr_note *why);
 /* At the first state: judges again, and records the key as the one in use. */
-int hub_registry_attach(struct hub_registry *r, const struct kr_identity *id, bool *pending,
-                        struct kr_note *why);
+int hub_registry_attach(struct hub_registry *r, const struct kr_identity *id, const char *from,
+                        bool *pending, struct kr_note *why);
 /* Of a tunnel that is there: whether the cluster still may have it. */
 int hub_registry_review(struct hub_registry *r, const struct kr_identity *id, bool *pending,
                         struct kr_note *why);

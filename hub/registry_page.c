@@ -9,6 +9,7 @@
 #include "hub/forget.h"
 #include "hub/issuer.h"
 #include "hub/join_token.h"
+#include "hub/trust_audit.h"
 
 #define TTL_MAX_S 86400
 #define WORDS_MAX 5
@@ -137,8 +138,23 @@ static int check_name(struct hub_worker *w, const char *name, struct kr_buf *bod
     return 0;
 }
 
-static int create_token(struct hub_worker *w, const struct words *q, struct kr_buf *body,
-                        const char **type)
+static void audit_token(struct hub_worker *w, const struct hub_token *t, struct kr_bytes path)
+{
+    struct hub_trust_event e = {
+        .verb = "create",
+        .resource = "jointokens",
+        .name = t->id,
+        .uri = path,
+        .cluster = t->cluster,
+        .code = 201,
+        .message = t->auto_accept ? "its cluster is accepted at once" : NULL,
+    };
+
+    hub_trust_audit_order(w, &e);
+}
+
+static int create_token(struct hub_worker *w, const struct words *q, struct kr_bytes path,
+                        struct kr_buf *body, const char **type)
 {
     struct hub_store *s = hub_registry_store(w->registry);
     struct hub_token t = {.auto_accept = is(q, 3, "auto")};
@@ -165,6 +181,7 @@ static int create_token(struct hub_worker *w, const struct words *q, struct kr_b
         return fail(body, rc, &why);
     KR_LOG_AT(w->log, KR_LOG_INFO, "token-created", KR_S("id", t.id), KR_S("cluster", t.cluster),
               KR_T("auto-accept", t.auto_accept), KR_U("ttl-s", ttl_s));
+    audit_token(w, &t, path);
     kr_json_out_init(&o, body);
     kr_json_out_object(&o, NULL);
     kr_json_out_text(&o, "token", text);
@@ -334,6 +351,52 @@ static int post_key(struct hub_worker *w, const struct words *q, struct kr_buf *
     return say(body, 200, "denied");
 }
 
+/* ---- the audit ---- */
+
+static void copy(char *out, size_t size, struct kr_bytes in)
+{
+    snprintf(out, size, "%.*s", (int)in.n, (const char *)in.p);
+}
+
+/* What was ordered, whatever came of it: /RESOURCE/NAME/VERB, or an instance of a cluster. */
+static void audit_order(struct hub_worker *w, const struct words *q, struct kr_bytes path,
+                        int status)
+{
+    bool token = is(q, 0, "tokens");
+    bool instance = q->n == 5;
+    char name[HUB_TRUST_USER_MAX] = "";
+    char order[32] = "";
+    char cluster[64] = "";
+    struct hub_trust_event e = {
+        .verb = token || is(q, 2, "remove") ? "delete" : "update",
+        .resource = token              ? "jointokens"
+                    : is(q, 0, "keys") ? "keys"
+                    : instance         ? "agents"
+                                       : "clusters",
+        .subresource = token ? NULL : order,
+        .name = name,
+        .uri = path,
+        .cluster = is(q, 0, "registry") ? cluster : NULL,
+        .code = status,
+    };
+
+    if (w->audit == NULL || q->n < 2)
+        return;
+    copy(name, sizeof name, q->v[1]);
+    copy(cluster, sizeof cluster, q->v[1]);
+    if (q->n >= 3)
+        copy(order, sizeof order, q->v[q->n - 1]);
+    if (instance)
+        snprintf(name, sizeof name, "%s:%.*s", cluster, (int)q->v[3].n, (const char *)q->v[3].p);
+    hub_trust_audit_order(w, &e);
+}
+
+/* What closes something is done in any case. */
+static bool opens(const struct words *q)
+{
+    return is(q, 0, "tokens") || is(q, 2, "accept") || is(q, 2, "external") || is(q, 4, "unlock");
+}
+
 /* ---- */
 
 static int no_registry(struct kr_buf *body)
@@ -357,20 +420,27 @@ int hub_registry_page_post(struct hub_worker *w, struct kr_bytes path, struct kr
                            const char **type)
 {
     struct words q = split(path);
+    struct kr_note why = {""};
+    int status = 404;
 
     if (!is(&q, 0, "tokens") && !is(&q, 0, "registry") && !is(&q, 0, "keys"))
         return 0;
     if (w->registry == NULL)
         return no_registry(body);
+    if (opens(&q) && !hub_trust_audit_ready(w, &why))
+        return say(body, 503, why.text);
     if (is(&q, 0, "tokens") && q.n == 4)
-        return create_token(w, &q, body, type);
+        return create_token(w, &q, path, body, type);
     if (is(&q, 0, "registry") && q.n == 3)
-        return post_cluster(w, &q, body);
-    if (is(&q, 0, "registry") && q.n == 5 && is(&q, 2, "instances"))
-        return post_instance(w, &q, body);
-    if (is(&q, 0, "keys") && q.n == 3)
-        return post_key(w, &q, body);
-    return say(body, 404, "no such path");
+        status = post_cluster(w, &q, body);
+    else if (is(&q, 0, "registry") && q.n == 5 && is(&q, 2, "instances"))
+        status = post_instance(w, &q, body);
+    else if (is(&q, 0, "keys") && q.n == 3)
+        status = post_key(w, &q, body);
+    else
+        return say(body, 404, "no such path");
+    audit_order(w, &q, path, status);
+    return status;
 }
 
 int hub_registry_page_delete(struct hub_worker *w, struct kr_bytes path, struct kr_buf *body)
@@ -390,8 +460,9 @@ int hub_registry_page_delete(struct hub_worker *w, struct kr_bytes path, struct 
     snprintf(id, sizeof id, "%.*s", (int)q.v[1].n, (const char *)q.v[1].p);
     s = hub_registry_store(w->registry);
     rc = s->ops->token_remove(s, id, &why);
-    if (rc != 0)
-        return fail(body, rc, &why);
-    KR_LOG_AT(w->log, KR_LOG_INFO, "token-revoked", KR_S("id", id));
-    return say(body, 200, "revoked");
+    rc = rc != 0 ? fail(body, rc, &why) : say(body, 200, "revoked");
+    if (rc == 200)
+        KR_LOG_AT(w->log, KR_LOG_INFO, "token-revoked", KR_S("id", id));
+    audit_order(w, &q, path, rc);
+    return rc;
 }

@@ -14,6 +14,7 @@
 #include "hub/audit.h"
 #include "hub/fleet_review.h"
 #include "hub/fleet_write.h"
+#include "hub/relay_socket.h"
 #include "kube/headers.h"
 #include "wire/request_header.h"
 
@@ -239,6 +240,7 @@ void hub_relay(struct hub_request *r)
     }
     kr_timer_stop(r->w->sched, &r->hold);
     r->attempts++;
+    hub_audit_routed(r, conn);
     rc = open_on(r, conn);
     if (rc == KR_EFULL)
         hub_request_refuse(r, KR_CASE_OVERLOADED, KR_LIT("the tunnel takes no more requests"));
@@ -277,14 +279,40 @@ static void end_watch(struct hub_request *r)
     kr_forward_finish_at(&r->fw, kr_watch_lines_whole(&r->lines));
 }
 
-void hub_relay_lose(struct hub_request *r)
+void hub_relay_lose(struct hub_request *r, const char *why)
 {
+    if (r->websocket) {
+        hub_socket_end(r, KR_WS_POLICY_VIOLATION, why);
+        return;
+    }
     if (r->is_watch) {
         end_watch(r);
         return;
     }
     kr_forward_cut(&r->fw);
     hub_request_end(r);
+}
+
+void hub_relay_lose_tunnel(struct hub_worker *w, const struct kr_conn *conn, const char *why)
+{
+    KR_LIST_FOREACH_SAFE(node, &w->live)
+    {
+        struct hub_request *r = KR_CONTAINER_OF(node, struct hub_request, link);
+
+        if (r->long_running && r->fw.response_begun && r->fw.out != NULL && r->fw.out->conn == conn)
+            hub_relay_lose(r, why);
+    }
+}
+
+/* A long-running answer is to end: while draining, or because it was waited for long enough. */
+static void end_stream(struct hub_request *r)
+{
+    if (!r->websocket)
+        end_watch(r);
+    else if (r->close_code != 0)
+        hub_socket_end_now(r);
+    else
+        hub_socket_end(r, KR_WS_GOING_AWAY, "the hub is shutting down");
 }
 
 /* An answer that is not long-running came to a stop: nothing comes, or its reader takes nothing
@@ -314,7 +342,7 @@ static void on_deadline(struct kr_timer *t)
 
     if (r->fw.response_begun) {
         if (r->long_running)
-            end_watch(r);
+            end_stream(r);
         else
             check_progress(r);
         return;
@@ -410,8 +438,10 @@ static int on_response(struct kr_forward *fw, struct kr_head *to)
     if (rc != 0)
         return rc;
     r->code = to->status;
+    if (fw->raw && kr_bytes_eq_fold(r->upgrade, KR_LIT("websocket")))
+        hub_socket_begin(r);
     /* With a length, an end before it would be an end too early. */
-    if (r->is_watch && from->status == 200 && kr_head_content_length(from) < 0)
+    if (!fw->raw && r->is_watch && from->status == 200 && kr_head_content_length(from) < 0)
         begin_watch(r, from);
     return 0;
 }
@@ -438,9 +468,14 @@ static void on_begun(struct kr_forward *fw)
  * whole one; but not so much that it would hold up the window. */
 static void on_response_body(struct kr_forward *fw, struct kr_bytes in)
 {
-    struct kr_watch_lines *lines = &of_forward(fw)->lines;
+    struct hub_request *r = of_forward(fw);
+    struct kr_watch_lines *lines = &r->lines;
     uint64_t part;
 
+    if (r->websocket) {
+        hub_socket_feed(r, in);
+        return;
+    }
     kr_watch_lines_feed(lines, in);
     part = fw->down_bytes - kr_watch_lines_whole(lines);
     fw->held = part <= EVENT_HELD_MAX ? (size_t)part : 0;

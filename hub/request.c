@@ -18,10 +18,7 @@ static void make_id(struct hub_request *r)
     uint64_t a = kr_rand_u64(&r->w->rand);
     uint64_t b = kr_rand_u64(&r->w->rand);
 
-    memcpy(r->id, &a, 8);
-    memcpy(r->id + 8, &b, 8);
-    r->id[6] = (uint8_t)(0x40 | (r->id[6] & 0x0F));
-    r->id[8] = (uint8_t)(0x80 | (r->id[8] & 0x3F));
+    kr_uuid_v4(a, b, r->id);
     kr_uuid_write(r->id, r->audit_id);
 }
 

@@ -7,6 +7,7 @@
 #define HUB_REQUEST_H
 
 #include "http/forward.h"
+#include "http/ws_frames.h"
 #include "hub/answer.h"
 #include "hub/caller.h"
 #include "hub/clusters.h"
@@ -38,7 +39,10 @@ struct hub_request {
     struct kr_timer deadline; /* until the answer begins; then: until its next byte, or, while
                                  draining, until a watch ends */
     struct kr_timer hold;     /* while waiting for a tunnel */
-    struct kr_watch_lines lines;
+    union {
+        struct kr_watch_lines lines;
+        struct kr_ws_frames frames; /* of the server, if it is a WebSocket */
+    };
     char audit_id[37];
     uint8_t id[16];
     const char *verb_label; /* for metrics, from a fixed set */
@@ -48,6 +52,9 @@ struct hub_request {
     int attempts;
     int verdict; /* enum kr_case that on_response decided, or -1 */
     bool is_watch;
+    bool websocket;                /* an upgrade to it was accepted */
+    unsigned close_code;           /* relay_socket.c's; 0: it is not to end */
+    const char *close_reason;      /* a constant */
     struct hub_stay *stay;         /* access.c's: what a long stream is judged by again */
     struct hub_audit_entry *audit; /* audit.c's; NULL: nothing is logged */
     char rule[HUB_RULE_MAX];       /* which rule of the hub decided; for the audit */
@@ -70,8 +77,10 @@ void hub_pipeline_run(struct hub_request *r);
 /* relay.c: the last step: to the agent, or wait for it, or say that it is away. */
 void hub_relay(struct hub_request *r);
 /* relay.c: the client may not have the stream any more, whose answer has begun: a watch ends
- * cleanly, anything else is cut. */
-void hub_relay_lose(struct hub_request *r);
+ * cleanly, a WebSocket with 1008 and `why` (a constant), anything else is cut. May end it. */
+void hub_relay_lose(struct hub_request *r, const char *why);
+/* relay.c: the same for all that run over a tunnel. */
+void hub_relay_lose_tunnel(struct hub_worker *w, const struct kr_conn *conn, const char *why);
 /* The exchange is answered by the hub itself and the request is over. */
 void hub_request_refuse(struct hub_request *r, enum kr_case which, struct kr_bytes detail);
 /* Frees it; the exchanges are gone or released. */

@@ -76,7 +76,7 @@ static int make_local(struct hub_signer *s, struct kr_note *why)
         .trust_domain = s->w->self.domain,
         .hour_limit = o->sign_hour_limit,
         .cluster_limit = o->sign_cluster_limit,
-        .audit = {s->audit, o->audit_max_size, o->audit_keep},
+        .audit = {s->audit, o->audit.max_size, o->audit.keep},
         .on_audit = on_audit,
         .owner = s,
     };

@@ -2,13 +2,42 @@
 #include "hub/trust_parts.h"
 
 #include "base/err.h"
+#include "hub/trust_audit.h"
 
 static void on_revocations(void *owner, const struct kr_crl *crl)
 {
     struct hub_trust_parts *p = owner;
 
+    struct hub_trust_event e = {
+        .verb = "update", .resource = "revocationlists", .name = "fleet", .code = 200};
+
+    hub_trust_audit(p->w, &e);
     hub_front_drop_revoked(p->front, crl);
     hub_gate_drop_revoked(p->gate, crl);
+}
+
+/* Every agent is told of a new bundle. */
+static int load_bundle(struct hub_trust_parts *p, struct kr_note *why)
+{
+    uint64_t before = p->bundle.generation;
+    uint64_t kept = 0;
+    struct hub_trust_event e = {
+        .verb = "update", .resource = "trustbundles", .name = "fleet", .code = 200};
+    int rc = 0;
+
+    if (before == 0 && p->w->registry != NULL) { /* the start: what was told before it */
+        struct hub_store *s = hub_registry_store(p->w->registry);
+
+        rc = s->ops->number_get(s, "bundle_generation", &kept, why);
+        before = kept;
+    }
+    if (rc == 0)
+        rc = hub_bundle_load(&p->bundle, p->w->registry, p->w->options, p->w->sched->now_wall_ms,
+                             why);
+    e.generation = p->bundle.generation;
+    if (rc == 0 && e.generation != before)
+        hub_trust_audit(p->w, &e);
+    return rc;
 }
 
 int hub_trust_parts_create(struct hub_trust_parts *p, struct hub_worker *w, struct kr_note *why)
@@ -17,7 +46,7 @@ int hub_trust_parts_create(struct hub_trust_parts *p, struct hub_worker *w, stru
 
     p->w = w;
     if (rc == 0)
-        rc = hub_bundle_load(&p->bundle, w->registry, w->options, w->sched->now_wall_ms, why);
+        rc = load_bundle(p, why);
     if (rc == 0)
         rc = hub_signer_create(w, &p->signer, why);
     if (rc == 0 && p->signer != NULL)
@@ -49,7 +78,7 @@ static void reload_certificates(void *owner)
     if (rc == 0)
         KR_LOG_AT(p->w->log, KR_LOG_INFO, "reloaded", KR_S("cert", p->w->options->cert_file));
     told(p, rc, &why);
-    rc = hub_bundle_load(&p->bundle, p->w->registry, p->w->options, p->w->sched->now_wall_ms, &why);
+    rc = load_bundle(p, &why);
     if (rc == 0 && p->signer != NULL)
         rc = hub_signer_load(p->signer, &why);
     told(p, rc, &why);

@@ -13,6 +13,7 @@
 #include "hub/bundle.h"
 #include "hub/counters.h"
 #include "hub/forget.h"
+#include "hub/request.h"
 #include "hub/subscriptions.h"
 #include "wire/grpc_call.h"
 #include "wire/messages.h"
@@ -131,6 +132,7 @@ void hub_tunnel_refuse(struct hub_tunnel *t, const char *why)
     hub_worker_count(t->w, HUB_ALARMS, "refused-tunnel");
     if (kr_grpc_is_open(&t->attach))
         send_state(t);
+    hub_relay_lose_tunnel(t->w, t->conn, "the cluster is refused");
     kr_timer_start(t->w->sched, &t->alive, REFUSAL_MS);
 }
 
@@ -147,7 +149,7 @@ static int attach(struct hub_tunnel *t, const struct kr_agent_state *s)
 {
     struct kr_note why = {""};
 
-    if (hub_registry_attach(t->w->registry, &t->id, &t->pending, &why) != 0) {
+    if (hub_registry_attach(t->w->registry, &t->id, t->address, &t->pending, &why) != 0) {
         KR_LOG_AT(t->w->log, KR_LOG_WARN, "tunnel-refused", KR_S("cluster", t->id.name),
                   KR_S("instance", t->id.instance), KR_S("peer", t->address),
                   KR_S("reason", why.text));
@@ -159,6 +161,7 @@ static int attach(struct hub_tunnel *t, const struct kr_agent_state *s)
         return KR_EFULL;
     t->attached = t->seat.attached = true;
     t->link.conn = t->conn;
+    t->link.instance = t->id.instance;
     t->link.lane = s->lane == KR_LANE_BULK ? HUB_LANE_BULK : HUB_LANE_INTERACTIVE;
     t->link.draining = s->draining;
     t->link.syncs = has_feature(s, KR_FEATURE_SYNC);
@@ -349,6 +352,7 @@ struct hub_tunnel *hub_tunnel_create(struct hub_worker *w, struct kr_pipe *pipe,
     if (t->id.not_after_wall_ms != 0)
         kr_timer_start(w->sched, &t->expiry, t->id.not_after_wall_ms - w->sched->now_wall_ms);
     t->seat.id = &t->id;
+    t->seat.address = t->address;
     t->seat.on_change = on_change;
     hub_registry_sit(w->registry, &t->seat);
     return t;

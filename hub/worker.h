@@ -17,7 +17,6 @@
 
 struct hub_bundle;
 struct hub_access;
-struct hub_audit;
 struct hub_authn;
 struct hub_cache;
 struct hub_catalogs;
@@ -47,7 +46,7 @@ struct hub_worker {
     struct hub_issuer *issuer;       /* NULL: agents cannot enroll here */
     struct hub_authn *authn;         /* NULL: certificates only */
     struct hub_access *access;       /* NULL: long streams are not judged again */
-    struct hub_audit *audit;         /* NULL: nothing is logged */
+    struct kr_audit_log *audit;      /* NULL: nothing is logged */
     /* The fleet view, made by hub.c; all NULL if it is not offered. */
     struct hub_fleet_config *fleet_config;
     struct hub_revision *revision;

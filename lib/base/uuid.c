@@ -15,6 +15,14 @@ static int digit_of(uint8_t c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+void kr_uuid_v4(uint64_t a, uint64_t b, uint8_t out[KR_UUID_SIZE])
+{
+    memcpy(out, &a, 8);
+    memcpy(out + 8, &b, 8);
+    out[6] = (uint8_t)(0x40 | (out[6] & 0x0F));
+    out[8] = (uint8_t)(0x80 | (out[8] & 0x3F));
+}
+
 void kr_uuid_write(const uint8_t id[KR_UUID_SIZE], char out[KR_UUID_TEXT])
 {
     size_t at = 0;

@@ -9,6 +9,8 @@
 #define KR_UUID_SIZE 16
 #define KR_UUID_TEXT 37 /* with its NUL */
 
+/* Version 4 of 128 random bits. */
+void kr_uuid_v4(uint64_t a, uint64_t b, uint8_t out[KR_UUID_SIZE]);
 void kr_uuid_write(const uint8_t id[KR_UUID_SIZE], char out[KR_UUID_TEXT]);
 /* False if the text is none. */
 bool kr_uuid_read(struct kr_bytes text, uint8_t out[KR_UUID_SIZE]);

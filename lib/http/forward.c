@@ -307,15 +307,22 @@ struct kr_exchange *kr_forward_release(struct kr_forward *fw)
     return in;
 }
 
-void kr_forward_finish_at(struct kr_forward *fw, uint64_t total)
+void kr_forward_finish_with(struct kr_forward *fw, uint64_t total, struct kr_bytes tail)
 {
     uint64_t gone = fw->down_bytes - fw->down.size;
 
     if (total < fw->down_bytes)
         kr_body_queue_truncate(&fw->down, total > gone ? (size_t)(total - gone) : 0);
+    if (tail.n != 0 && kr_body_queue_append(&fw->down, tail) == 0)
+        fw->down_bytes += tail.n;
     fw->down_ended = true;
     if (fw->in != NULL)
         kr_exchange_ready(fw->in);
+}
+
+void kr_forward_finish_at(struct kr_forward *fw, uint64_t total)
+{
+    kr_forward_finish_with(fw, total, kr_bytes_of(NULL, 0));
 }
 
 void kr_forward_cut(struct kr_forward *fw)

@@ -84,6 +84,9 @@ struct kr_exchange *kr_forward_release(struct kr_forward *fw);
 /* After on_failed with response_begun: the body ends, as if whole, after its first `total` bytes
  * (or after those that are gone already, if that is more). */
 void kr_forward_finish_at(struct kr_forward *fw, uint64_t total);
+/* The same, and `tail` follows, which is copied: an end in the words of the protocol on top.
+ * Without memory the tail is left out. */
+void kr_forward_finish_with(struct kr_forward *fw, uint64_t total, struct kr_bytes tail);
 /* Whether no byte behind the first `total` has gone to the client: only then is such an end true.
  */
 static inline bool kr_forward_may_finish_at(const struct kr_forward *fw, uint64_t total)

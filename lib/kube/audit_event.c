@@ -129,16 +129,23 @@ int kr_audit_request_write(const struct kr_audit_request *a, struct kr_buf *out)
 
 /* ---- what changes ---- */
 
-static int put_annotation(struct kr_buf *out, const char *name, struct kr_bytes v)
+static int put_member(struct kr_buf *out, const char *key, struct kr_bytes v)
 {
-    int rc;
+    int rc = kr_buf_printf(out, ",\"%s\":\"", key);
 
-    if (v.n == 0)
-        return 0;
-    rc = kr_buf_printf(out, ",\"kuberelay.io/%s\":\"", name);
     if (rc == 0)
         rc = kr_json_escape(out, cut(v, KR_AUDIT_TEXT_MAX));
     return rc == 0 ? kr_buf_append_str(out, "\"") : rc;
+}
+
+static int put_annotation(struct kr_buf *out, const char *name, struct kr_bytes v)
+{
+    char key[64];
+
+    if (v.n == 0)
+        return 0;
+    snprintf(key, sizeof key, "kuberelay.io/%s", name);
+    return put_member(out, key, v);
 }
 
 static int put_status(struct kr_buf *out, const struct kr_audit_facts *f)
@@ -150,6 +157,8 @@ static int put_status(struct kr_buf *out, const struct kr_audit_facts *f)
     rc = kr_buf_append_str(out, ",\"responseStatus\":{\"metadata\":{}");
     if (rc == 0 && f->reason != NULL)
         rc = kr_buf_printf(out, ",\"status\":\"Failure\",\"reason\":\"%s\"", f->reason);
+    if (rc == 0 && f->message.n != 0)
+        rc = put_member(out, "message", f->message);
     return rc == 0 ? kr_buf_printf(out, ",\"code\":%d}", f->code) : rc;
 }
 
@@ -193,5 +202,7 @@ int kr_audit_event_write(struct kr_bytes request, const struct kr_audit_facts *f
         rc = put_annotation(out, "agent-instance", f->instance);
     if (rc == 0)
         rc = put_annotation(out, "request-uid", f->request_uid);
+    for (size_t i = 0; i < f->note_count && rc == 0; i++)
+        rc = put_annotation(out, f->notes[i].name, f->notes[i].value);
     return rc == 0 ? put_end(out, f) : rc;
 }

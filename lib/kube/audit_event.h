@@ -57,11 +57,17 @@ struct kr_audit_request {
     int64_t received_wall_us;
 };
 
+struct kr_audit_note { /* an annotation kuberelay.io/NAME; not written if its value is empty */
+    const char *name;
+    struct kr_bytes value;
+};
+
 struct kr_audit_facts {
     enum kr_audit_stage stage;
     int64_t wall_us;
-    int code;           /* 0: no answer yet */
-    const char *reason; /* of a Status; NULL: not known */
+    int code;                /* 0: no answer yet */
+    const char *reason;      /* of a Status; NULL: not known */
+    struct kr_bytes message; /* of the Status, for people */
     struct kr_bytes cluster;
     bool forbid; /* this program's own decision */
     struct kr_bytes rule;
@@ -70,6 +76,8 @@ struct kr_audit_facts {
     enum kr_audit_outcome outcome; /* shown from STARTED on */
     uint64_t bytes_in;
     uint64_t bytes_out;
+    const struct kr_audit_note *notes; /* others */
+    size_t note_count;
 };
 
 /* Members of an Event, without braces. */

@@ -38,11 +38,26 @@ static void test_uuid_that_is_none_is_refused(void **state)
         assert_false(kr_uuid_read(kr_bytes_str(none[i]), id));
 }
 
+static void test_v4_when_made_then_version_and_variant_are_set(void **state)
+{
+    uint8_t id[KR_UUID_SIZE];
+    char text[KR_UUID_TEXT];
+
+    (void)state;
+    kr_uuid_v4(UINT64_MAX, UINT64_MAX, id);
+    kr_uuid_write(id, text);
+    assert_string_equal(text, "ffffffff-ffff-4fff-bfff-ffffffffffff");
+    kr_uuid_v4(0, 0, id);
+    kr_uuid_write(id, text);
+    assert_string_equal(text, "00000000-0000-4000-8000-000000000000");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_uuid_comes_back_as_it_was),
         cmocka_unit_test(test_uuid_that_is_none_is_refused),
+        cmocka_unit_test(test_v4_when_made_then_version_and_variant_are_set),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
