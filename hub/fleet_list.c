@@ -2,7 +2,8 @@
 /* Happy path: hub_list_start pins the content and sends the head; `available` renders a chunk when
  * there is none, `take` copies it out; after the last one the read ends. metadata comes first,
  * where all of it is known; with a limit it comes last, as only then it is known whether and where
- * the list goes on. Failure modes: the client goes; the pin breaks, an object does not unpack, or
+ * the list goes on. What is longer than one chunk is packed, if the client takes that.
+ * Failure modes: the client goes; the pin breaks, an object does not unpack, or
  * the reader stops (the answer is cut: never a short list that looks whole). */
 #include "hub/fleet_list.h"
 
@@ -13,6 +14,7 @@
 #include "base/err.h"
 #include "hub/fleet_row.h"
 #include "hub/fleet_token.h"
+#include "hub/gzip.h"
 
 #define CHUNK (128u * 1024)
 #define WORK_MAX (4u * CHUNK) /* bytes looked at in one turn, shown or not */
@@ -34,7 +36,9 @@ struct hub_list {
     struct stale *stale; /* ordered by cluster */
     size_t stale_count;
     struct kr_buf chunk;
-    size_t at;     /* taken of it */
+    struct hub_gzip *gzip; /* NULL: the chunk goes out as it is */
+    struct kr_buf packed;
+    size_t at;     /* taken of what goes out */
     int64_t limit; /* objects that may still be shown; -1: any number */
     int64_t left;  /* objects behind what was shown; HUB_LEFT_UNKNOWN */
     uint64_t shown;
@@ -65,6 +69,8 @@ static void list_free(struct hub_list *l)
     hub_columns_unref(l->columns);
     kr_metric_add(f->m_list_bytes, (int64_t)l->taken);
     kr_buf_deinit(&l->chunk);
+    hub_gzip_destroy(l->gzip);
+    kr_buf_deinit(&l->packed);
     kr_buf_deinit(&l->next_key);
     free(l->stale);
     free(l);
@@ -318,14 +324,38 @@ static void pause_list(struct hub_list *l)
     l->pause = kr_timer_start(l->rd->f->w->sched, &l->turn, 0) == 0;
 }
 
+/* What goes out. */
+static struct kr_buf *outgoing(struct hub_list *l)
+{
+    return l->gzip != NULL ? &l->packed : &l->chunk;
+}
+
+static int pack(struct hub_list *l)
+{
+    int rc = hub_gzip_put(l->gzip, kr_buf_bytes(&l->chunk), l->ended, &l->packed);
+
+    l->chunk.n = 0;
+    return rc;
+}
+
+static int render_next(struct hub_list *l)
+{
+    int rc = render(l);
+
+    return rc == 0 && l->gzip != NULL ? pack(l) : rc;
+}
+
 static void next_chunk(struct hub_list *l)
 {
-    l->chunk.n = l->at = 0;
-    while (l->chunk.n == 0 && !l->ended && !l->pause && !l->failed) {
-        l->failed = render(l) != 0; /* the exchange is not to be ended from within its own call */
+    struct kr_buf *out = outgoing(l);
+
+    l->chunk.n = l->packed.n = l->at = 0;
+    while (out->n == 0 && !l->ended && !l->pause && !l->failed) {
+        /* The exchange is not to be ended from within its own call. */
+        l->failed = render_next(l) != 0;
         if (l->failed)
-            l->chunk.n = 0;
-        if (l->chunk.n == 0)
+            out->n = 0;
+        if (out->n == 0)
             pause_list(l);
     }
 }
@@ -337,20 +367,20 @@ static size_t available(void *user, bool *end_of_list)
     *end_of_list = false;
     if (l->pause || l->failed)
         return 0;
-    if (l->at == l->chunk.n && !l->ended)
+    if (l->at == outgoing(l)->n && !l->ended)
         next_chunk(l);
     *end_of_list = l->ended && !l->failed;
-    return l->chunk.n - l->at;
+    return outgoing(l)->n - l->at;
 }
 
 static void take(void *user, uint8_t *out, size_t n)
 {
     struct hub_list *l = user;
 
-    memcpy(out, l->chunk.p + l->at, n);
+    memcpy(out, outgoing(l)->p + l->at, n);
     l->at += n;
     l->taken += n;
-    if (l->at == l->chunk.n && !l->ended)
+    if (l->at == outgoing(l)->n && !l->ended)
         pause_list(l);
 }
 
@@ -505,6 +535,22 @@ static int take_pin(struct hub_list *l, struct hub_token *from)
     return 0;
 }
 
+/* The first chunk is made before the head: only what is longer is worth packing, as for
+ * kube-apiserver. Without memory for it the list goes out as it is. */
+static int begin_packing(struct hub_list *l)
+{
+    const struct kr_head *head = &l->rd->ex->head;
+    int rc;
+
+    if (!kr_accept_gzip(kr_head_get(head, KR_LIT("accept-encoding"))) ||
+        kr_bytes_is(head->method, "HEAD"))
+        return 0;
+    rc = render(l);
+    if (rc == 0 && !l->ended)
+        l->gzip = hub_gzip_create();
+    return rc == 0 && l->gzip != NULL ? pack(l) : rc;
+}
+
 static int begin(struct hub_list *l)
 {
     struct hub_read *rd = l->rd;
@@ -518,7 +564,8 @@ static int begin(struct hub_list *l)
     l->limit = rd->options.limit != 0 && !(rd->options.has_version && rd->options.version_zero)
                    ? rd->options.limit
                    : -1;
-    return hub_read_send_head(rd, true);
+    rc = begin_packing(l);
+    return rc != 0 ? rc : hub_read_send_head(rd, l->gzip != NULL);
 }
 
 void hub_list_start(struct hub_read *rd)
@@ -528,7 +575,7 @@ void hub_list_start(struct hub_read *rd)
 
     if (l != NULL) {
         l->rd = rd;
-        l->chunk.max = CHUNK_MAX;
+        l->chunk.max = l->packed.max = CHUNK_MAX;
         l->next_key.max = CHUNK;
         kr_timer_init(&l->turn, on_turn);
         rc = begin(l);

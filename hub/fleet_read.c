@@ -489,7 +489,7 @@ static void warn_of_missing(struct hub_read *rd, struct kr_head *head)
     kr_buf_deinit(&line);
 }
 
-int hub_read_send_head(struct hub_read *rd, bool warn)
+int hub_read_send_head(struct hub_read *rd, bool packed)
 {
     bool bodiless = kr_bytes_is(rd->ex->head.method, "HEAD");
     struct kr_head head;
@@ -502,7 +502,11 @@ int hub_read_send_head(struct hub_read *rd, bool warn)
         rc = kr_head_add_str(&head, "cache-control", "no-cache, private");
     if (rc == 0)
         rc = kr_head_add_str(&head, "audit-id", rd->r->audit_id);
-    if (rc == 0 && warn)
+    if (rc == 0 && packed)
+        rc = kr_head_add_str(&head, "content-encoding", "gzip");
+    if (rc == 0 && packed)
+        rc = kr_head_add_str(&head, "vary", "Accept-Encoding");
+    if (rc == 0)
         warn_of_missing(rd, &head);
     if (rc == 0)
         rc = kr_exchange_send_head(rd->ex, &head, bodiless);

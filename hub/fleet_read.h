@@ -54,8 +54,9 @@ void hub_read_too_large(struct hub_read *rd);
 /* The configuration was read anew: what may be seen is looked up again. False: nothing. */
 bool hub_read_look_again(struct hub_read *rd);
 
-/* The head of an answer that streams: 200, JSON. With a warning if clusters are missing. */
-int hub_read_send_head(struct hub_read *rd, bool warn);
+/* The head of an answer that streams: 200, JSON, perhaps packed (hub/gzip.h). With a warning if
+ * clusters are missing. */
+int hub_read_send_head(struct hub_read *rd, bool packed);
 bool hub_read_is_table(const struct hub_read *rd);
 bool hub_read_is_partial(const struct hub_read *rd);
 const char *hub_read_meta_version(const struct hub_read *rd); /* v1 or v1beta1 of meta.k8s.io */

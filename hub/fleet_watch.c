@@ -531,7 +531,7 @@ static int begin(struct hub_watch *w)
         w->columns = hub_fleet_columns(rd->f, rd->type);
         rc = w->columns != NULL ? 0 : KR_ENOMEM;
     }
-    return rc != 0 ? rc : hub_read_send_head(rd, true);
+    return rc != 0 ? rc : hub_read_send_head(rd, false);
 }
 
 /* It may live for an hour: what only its start needed goes. */

@@ -188,3 +188,17 @@ int kr_accept_discovery(struct kr_bytes accept)
     }
     return KR_EUNSUPPORTED;
 }
+
+bool kr_accept_gzip(struct kr_bytes accept_encoding)
+{
+    while (accept_encoding.n != 0) {
+        struct kr_bytes coding = next_part(&accept_encoding, ',');
+        struct kr_bytes name = next_part(&coding, ';');
+        size_t eq = kr_bytes_find(coding, '=');
+
+        if (kr_bytes_eq_fold(name, KR_LIT("gzip")))
+            return coding.n == 0 ||
+                   read_quality(trim(kr_bytes_skip(coding, eq < coding.n ? eq + 1 : eq))) != 0;
+    }
+    return false;
+}

@@ -47,6 +47,8 @@ int kr_list_options_read(struct kr_bytes query, bool is_watch, struct kr_arena *
 /* The best form that an Accept value allows; "" and the wildcards mean JSON. application/json only:
  * a client that takes nothing but protobuf or YAML gets KR_EUNSUPPORTED. */
 int kr_accept_form(struct kr_bytes accept, enum kr_form *out);
+/* Whether an Accept-Encoding value takes gzip: by its name, as for kube-apiserver. */
+bool kr_accept_gzip(struct kr_bytes accept_encoding);
 /* What a discovery request wants: 0 plain (APIVersions, APIGroupList), 1 aggregated v2, 2
  * aggregated v2beta1; KR_EUNSUPPORTED. */
 int kr_accept_discovery(struct kr_bytes accept);

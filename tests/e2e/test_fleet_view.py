@@ -2,6 +2,7 @@
 """The fleet view against the union of what the clusters answer directly: lists, watches, paging,
 tables, selectors, and clusters that go away and come back."""
 
+import gzip
 import json
 import re
 import time
@@ -9,8 +10,9 @@ import time
 import pytest
 
 from clock import wait_until
-from fleet import PARTIAL, PARTIAL_LIST, TABLE, Fleet, bare, cluster_of, key, short
+from fleet import PARTIAL, PARTIAL_LIST, STAR, TABLE, Fleet, bare, cluster_of, key, short
 from h2client import H2Client
+from world import World
 
 PODS = "/api/v1/pods"
 DEFAULT = "/api/v1/namespaces/default/pods"
@@ -661,3 +663,70 @@ def test_metrics_count_lists_and_watches(fleet):
 
 def test_no_line_of_the_log_is_an_error(shared):
     assert json.dumps(shared.world.hub.grep(r"level=error")) == "[]"
+
+
+# -- packed lists
+
+GZIP = ("accept-encoding", "gzip")
+
+
+@pytest.fixture(scope="module")
+def large(binaries, workdir):
+    world = World(workdir / "fleet-large", binaries)
+    made = Fleet(world, pods=3000)
+    made.wait_synced(timeout=60)
+    yield made
+    world.close()
+
+
+@pytest.mark.parametrize("accept", [None, TABLE, PARTIAL_LIST], ids=["objects", "table", "metadata"])
+@pytest.mark.parametrize("query", ["", "?limit=2000"])
+def test_a_large_list_is_packed_for_who_takes_it(large, accept, query):
+    headers = [("accept", accept)] if accept else []
+    plain = large.client().get(f"{STAR}{PODS}{query}", headers)
+    packed = large.client().get(f"{STAR}{PODS}{query}", [*headers, GZIP])
+    assert plain.get("content-encoding") is None and len(plain.body) > 1 << 18
+    assert packed.get("content-encoding") == "gzip"
+    assert packed.get("vary") == "Accept-Encoding"
+    assert len(packed.body) < len(plain.body) / 3
+    first, second = json.loads(plain.body), json.loads(gzip.decompress(packed.body))
+    if accept == TABLE:  # an age may have grown by a second
+        for one in (first, second):
+            for row in one["rows"]:
+                row["cells"].pop()
+    for one in (first, second):
+        one["metadata"].pop("continue", None)
+    if query:  # each page pins anew
+        first["metadata"].pop("resourceVersion"), second["metadata"].pop("resourceVersion")
+    assert first == second
+
+
+def test_what_is_small_or_a_watch_or_not_asked_for_is_not_packed(large):
+    client = large.client()
+    small = client.get(f"{STAR}{PODS}?limit=5", [GZIP])
+    assert small.get("content-encoding") is None and len(small.json()["items"]) == 5
+    for coding in ("identity", "gzip;q=0", "br"):
+        answer = client.get(f"{STAR}{PODS}", [("accept-encoding", coding)])
+        assert answer.get("content-encoding") is None and answer.json()["items"]
+    watch = client.start("GET", f"{STAR}{PODS}?watch=1", [GZIP]).wait_bytes(1 << 18)
+    assert watch.get("content-encoding") is None and watch.body.startswith(b'{"type":"ADDED"')
+    watch.reset()
+
+
+def test_a_packed_list_over_http_1_and_to_a_slow_reader(large):
+    with large.world.h1("admin") as client:
+        answer = client.get(f"{STAR}{PODS}", [GZIP])
+        assert len(json.loads(gzip.decompress(answer.body))["items"]) == 6000
+    before = large.world.hub.memory_kib()
+    with large.world.client(window=65535) as client:
+        stuck = [client.start("GET", f"{STAR}{PODS}", [GZIP], auto_window=False)
+                 for _ in range(20)]
+        for stream in stuck:
+            stream.wait_bytes(1)
+        # A chunk, what is packed of it and zlib's own each, however long the list is.
+        assert large.world.hub.memory_kib() - before < 20 * 1024
+        for stream in stuck:
+            stream.auto_window = True
+            stream.grant(1 << 20)
+            assert stream.wait_finish(30) == "end"
+            assert len(json.loads(gzip.decompress(stream.body))["items"]) == 6000

@@ -30,6 +30,7 @@ THIRD_PARTY = {
     r"(kuberelay/v1/.*\.pb-c|protobuf-c/.*)\.h": r"lib/wire/(\w+_)?messages\.[ch]",
     r"zstd": r"lib/wire/compress\.c",
     r"xxh": r"lib/wire/digest\.c",
+    r"zlib\.h": r"hub/gzip\.c|tests/unit/hub/(gzip|fleet_list)_test\.c",
     r"sqlite3\.h": r"hub/store_sqlite(_\w+)?\.[ch]",
     r"immintrin\.h": r"lib/kube/json_block\.h",
     r"cmocka\.h": r"tests/.*",

@@ -206,6 +206,20 @@ static void test_form_when_accept_is_given_then_the_best_that_is_offered(void **
     }
 }
 
+static void test_gzip_when_accept_encoding_is_given_then_by_its_name(void **state)
+{
+    static const char *const yes[] = {
+        "gzip", "GZIP", "deflate, gzip", "br;q=1, gzip;q=0.5", " gzip ", "gzip;q=1.0, identity"};
+    static const char *const no[] = {
+        "", "identity", "*", "gzip;q=0", "gzipx", "deflate, gzip;q=0.000", "br, zstd", "g zip"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(yes); i++)
+        assert_true(kr_accept_gzip(kr_bytes_str(yes[i])));
+    for (size_t i = 0; i < COUNT(no); i++)
+        assert_false(kr_accept_gzip(kr_bytes_str(no[i])));
+}
+
 static void test_discovery_when_accept_is_given_then_plain_or_aggregated(void **state)
 {
     (void)state;
@@ -310,6 +324,7 @@ int main(void)
         TEST(test_read_when_nothing_is_given_then_defaults),
         TEST(test_read_when_options_do_not_fit_then_as_kube_apiserver),
         TEST(test_form_when_accept_is_given_then_the_best_that_is_offered),
+        TEST(test_gzip_when_accept_encoding_is_given_then_by_its_name),
         TEST(test_discovery_when_accept_is_given_then_plain_or_aggregated),
         TEST(test_compare_when_versions_differ_then_by_length_and_bytes),
         TEST(test_duration_when_rendered_then_as_kubectl_shows_it),
