@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "signer/signer.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -13,6 +10,7 @@
 #include "certs/file_watch.h"
 #include "net/socket.h"
 #include "net/tcp_pipe.h"
+#include "signer/secrecy.h"
 #include "signer/server.h"
 
 struct signer {
@@ -29,16 +27,6 @@ struct signer {
     struct kr_log_limit strangers;
     uint32_t hub_uid;
 };
-
-/* A core file or a debugger of the same user would show the key. */
-static int close_doors(struct kr_note *why)
-{
-    const struct rlimit none = {0, 0};
-
-    if (setrlimit(RLIMIT_CORE, &none) != 0 || prctl(PR_SET_DUMPABLE, 0) != 0)
-        return kr_note_set(why, KR_EIO, "cannot close the memory to others: %s", strerror(errno));
-    return 0;
-}
 
 static void on_accept(void *owner, int fd, const char *peer)
 {
@@ -141,7 +129,7 @@ static int start(struct signer *s, struct kr_note *why)
         .on_accept = on_accept,
         .owner = s,
     };
-    int rc = close_doors(why);
+    int rc = signer_close_memory(why);
 
     s->hub_uid = o->hub_uid >= 0 ? (uint32_t)o->hub_uid : (uint32_t)geteuid();
     cfg.unix_open = s->hub_uid != (uint32_t)geteuid();

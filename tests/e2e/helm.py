@@ -74,19 +74,24 @@ def _texts(obj):
 
 
 class Pod:
-    """The one pod of a rendered chart. `outside`: {(kind, name): {key: text}} of what the chart
-    refers to but does not bring."""
+    """The one pod of a rendered chart, as one of its containers sees it. `outside`: {(kind, name):
+    {key: text}} of what the chart refers to but does not bring. Folders of `shared` stand for
+    volumes that another container has made."""
 
-    def __init__(self, objects, folder, outside=None):
+    def __init__(self, objects, folder, outside=None, container=0, shared=None):
         self.objects, self.folder, self.outside = objects, folder, outside or {}
         self.workload = of_kind(objects, "Deployment", "StatefulSet")[0]
         self.spec = self.workload["spec"]["template"]["spec"]
-        self.container = self.spec["containers"][0]
-        self.places = {m["mountPath"]: folder / m["name"] for m in self.container["volumeMounts"]}
+        self.container = self.spec["containers"][container]
+        shared = shared or {}
+        self.places = {m["mountPath"]: shared.get(m["name"], folder / m["name"])
+                       for m in self.container["volumeMounts"]}
         volumes = {v["name"]: v for v in self.spec["volumes"]}
         claims = {c["metadata"]["name"] for c in self.workload["spec"].get("volumeClaimTemplates", [])}
         for mount in self.container["volumeMounts"]:
             place = folder / mount["name"]
+            if mount["name"] in shared:
+                continue
             place.mkdir(parents=True)
             if mount["name"] in claims:
                 continue
@@ -110,7 +115,9 @@ class Pod:
                 found.update(self._source("ConfigMap", source["configMap"]["name"]))
             elif "secret" in source:
                 secret = source["secret"]
-                found.update(self._source("Secret", secret["secretName"], secret.get("optional")))
+                content = self._source("Secret", secret["secretName"], secret.get("optional"))
+                found.update({i["path"]: content[i["key"]] for i in secret["items"]}
+                             if "items" in secret else content)
             else:
                 assert {"emptyDir", "persistentVolumeClaim"} & set(source), source
         return found

@@ -5,6 +5,7 @@ agent understand every line of the configuration that comes out (field case F045
 import copy
 import datetime
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -33,6 +34,8 @@ RULES = [{"namespaces": ["shop"], "resources": ["pods", "pods/log", "deployments
 AGENTS = {
     "least": {},
     "token": {"identity": {"existingSecret": "", "joinToken": "kr1.abc.def"}},
+    "pin": {"identity": {"existingSecret": "", "joinToken": "kr1.abc.def"},
+            "ca": {"pem": "", "pin": "sha256:" + "0a" * 32}},
     "token-secret": {"identity": {"existingSecret": "", "existingJoinTokenSecret": "join"}},
     "cert-manager": {"identity": {"existingSecret": "", "certManager": CERT_MANAGER}},
     "two": {"replicaCount": 2, "ca": {"pem": "", "existingConfigMap": "roots"}},
@@ -52,6 +55,7 @@ HUBS = {
     "cert-manager": {"hubDomain": "hub.test",
                      "tls": {"existingSecret": "", "certManager": CERT_MANAGER}},
     "enrolling": {"enrollment": {"signerSecret": "signer"}},
+    "signing": {"enrollment": {"signerSecret": "signer", "signer": {"enabled": True}, "hourLimit": 1200}},
     "all": {"replica": "hub-1", "hubDomain": "hub.test", "crlConfigMap": "crl",
             "clientCa": {"existingConfigMap": "roots"}, "enrollment": {"registration": "required"},
             "authentication": {
@@ -116,7 +120,9 @@ def outside(session_world):
 @each(CASES)
 def test_charts_lint_and_the_programs_start_with_what_they_render(helm, binaries, outside, tmp_path,
                                                                   chart, case):
-    values = merged(values_of(chart, case), {"ca": {"pem": "", "existingConfigMap": "roots"}})
+    values = values_of(chart, case)
+    if case != "pin":
+        values = merged(values, {"ca": {"pem": "", "existingConfigMap": "roots"}})
     out = helm.run("lint", chart, "--strict", "--kube-version", KUBE_VERSION, values=values)
     assert "0 chart(s) failed" in out and "[WARNING]" not in out, out
     pod = Pod(helm.template(chart, values), tmp_path / "pod", outside)
@@ -144,7 +150,8 @@ def test_charts_lint_and_the_programs_start_with_what_they_render(helm, binaries
 def test_charts_pods_are_confined(helm, chart, case):
     objects = helm.template(chart, values_of(chart, case))
     spec = of_kind(objects, "Deployment", "StatefulSet")[0]["spec"]["template"]["spec"]
-    container, = spec["containers"]
+    container, *beside = spec["containers"]
+    assert len(beside) == (1 if case == "signing" else 0)
     assert "initContainers" not in spec and not spec.get("hostNetwork")
     assert spec["securityContext"]["runAsNonRoot"] and spec["securityContext"]["runAsUser"] > 10000
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -156,9 +163,33 @@ def test_charts_pods_are_confined(helm, chart, case):
     assert container["args"] == ["--config", f"/etc/kuberelay/config/{chart.name[10:]}.yaml"]
     assert spec["automountServiceAccountToken"] == (chart == AGENT)
     writable = {m["mountPath"] for m in container["volumeMounts"] if not m.get("readOnly")}
-    assert writable <= {"/var/lib/kuberelay", "/run/kuberelay"}
+    assert writable <= {"/var/lib/kuberelay", "/run/kuberelay", "/run/kuberelay-signer"}
     text = str(of_kind(objects, "ConfigMap"))
     assert "kr1." not in text and "p@s" not in text, "a secret in a ConfigMap"
+
+
+def test_charts_the_signers_key_is_in_its_container_alone(helm, binaries, outside, world, tmp_path):
+    values = merged(values_of(HUB, "signing"), {"ca": {"pem": "", "existingConfigMap": "roots"}})
+    objects = helm.template(HUB, values)
+    pod = Pod(objects, tmp_path / "hub", outside)
+    signer = Pod(objects, tmp_path / "signer", outside, container=1,
+                 shared={"signer-run": pod.places["/run/kuberelay-signer"]})
+    assert signer.container["name"] == "signer"
+    user = signer.container["securityContext"]
+    assert user.pop("runAsUser") not in (0, pod.spec["securityContext"]["runAsUser"])
+    assert user == pod.container["securityContext"]
+    assert not list((tmp_path / "hub").rglob("tls.key"))[1:], "its own, and no other"
+    assert (signer.places["/etc/kuberelay/signer"] / "tls.key").exists()
+    assert pod.config["signer"] == f"unix:{signer.config['socket']}"
+    assert "signerKeyFile" not in pod.config and signer.config["hourLimit"] == 1200
+    assert signer.config["hubUid"] == pod.spec["securityContext"]["runAsUser"]
+    # Both start as they are, but for the user, which a test need not be.
+    process = Process("signer", signer.argv(binaries, "--hub-uid", str(os.geteuid()), "--socket",
+                                            tmp_path / "s.sock"), str(tmp_path))
+    try:
+        process.wait_line(r"event=started\b")
+    finally:
+        process.kill()
 
 
 def test_charts_agents_that_share_a_secret_keep_its_key(helm):
@@ -261,6 +292,9 @@ def test_charts_names_that_look_like_numbers_stay_text(tmp_path):
     ({"hubs": ["https://hub:8443"]}, "is not HOST:PORT"),
     ({"hubs": ["hub:8443/$(id)"]}, "is not HOST:PORT"),
     ({"ca": {"pem": ""}}, "ca: the root that hubs are verified against is needed"),
+    ({"ca": {"pin": "sha256:" + "0" * 64}}, "not both"),
+    ({"ca": {"pem": "", "pin": "sha256:" + "0" * 64}}, "ca.pin: only with a join token"),
+    ({"ca": {"pem": "", "pin": "md5:00"}}, "/ca/pin"),
     ({"identity": {"existingSecret": ""}}, "identity: give exactly one of"),
     ({"identity": {"joinToken": "kr1.a.b"}}, "identity: give exactly one of"),
     ({"identity": {"existingSecret": "", "joinToken": "secret"}}, "this is no token"),
@@ -286,6 +320,10 @@ def test_charts_agent_values_that_cannot_work_are_refused(helm, more, text):
     ({"tls": {"certManager": {"enabled": True}}}, "tls: give exactly one of"),
     ({"ca": {"pem": ""}}, "ca: the root that agents and users"),
     ({"replica": "Hub_1"}, "replica: "),
+    ({"enrollment": {"signer": {"enabled": True}}}, "it needs the CA of enrollment.signerSecret"),
+    ({"enrollment": {"signerSecret": "s", "signer": {"enabled": True, "runAsUser": 65532}}},
+     "must not be the hub's own user"),
+    ({"enrollment": {"hourLimit": 100001}}, "/enrollment/hourLimit"),
     ({"hubDomain": "hub.example:6443"}, "is not a DNS name"),
     ({"authorization": "all"}, "/authorization"),
     ({"authentication": {"files": {"../x": "y"}}}, "is no name for a file here"),

@@ -17,7 +17,7 @@ from procs import run
 from world import Agent, Hub
 
 USER = 65532
-PROGRAMS = ("kuberelay-hub", "kuberelay-agent", "kuberelayctl")
+PROGRAMS = ("kuberelay-hub", "kuberelay-agent", "kuberelay-signer", "kuberelayctl")
 # What a container engine does: a mount namespace of its own, volumes, then the root becomes read-only.
 ENTER = """set -eu
 root=$1 config=$2 state=$3

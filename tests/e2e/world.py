@@ -33,7 +33,7 @@ CLOSED = ["secrets", "serviceaccounts/token", "nodes/proxy", "pods/proxy", "serv
 class Binaries:
     """Where the programs under test are; `missing` names the ones that are not there."""
 
-    NAMES = ("kuberelay-hub", "kuberelay-agent", "kuberelayctl", "kubesim")
+    NAMES = ("kuberelay-hub", "kuberelay-agent", "kuberelay-signer", "kuberelayctl", "kubesim")
 
     def __init__(self, folder):
         self.folder = Path(folder).resolve()

@@ -73,11 +73,16 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- fail (printf "hubs: %q is not HOST:PORT" (toString .)) -}}
 {{- end -}}
 {{- end -}}
-{{- if and $v.ca.pem $v.ca.existingConfigMap -}}
-{{- fail "ca: give pem or existingConfigMap, not both" -}}
+{{- $roots := 0 -}}
+{{- range list $v.ca.pem $v.ca.existingConfigMap $v.ca.pin }}{{ if . }}{{ $roots = add1 $roots }}{{ end }}{{ end -}}
+{{- if gt (int $roots) 1 -}}
+{{- fail "ca: give one of pem, existingConfigMap and pin, not both" -}}
 {{- end -}}
-{{- if not (or $v.ca.pem $v.ca.existingConfigMap) -}}
-{{- fail "ca: the root that hubs are verified against is needed (ca.pem or ca.existingConfigMap)" -}}
+{{- if eq (int $roots) 0 -}}
+{{- fail "ca: the root that hubs are verified against is needed (ca.pem, ca.existingConfigMap or ca.pin)" -}}
+{{- end -}}
+{{- if and $v.ca.pin (not (include "agent.joins" .)) -}}
+{{- fail "ca.pin: only with a join token; else give the root itself (ca.pem or ca.existingConfigMap)" -}}
 {{- end -}}
 {{- if $v.proxy -}}
 {{- if contains "#" $v.proxy -}}

@@ -56,6 +56,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{/* What would only fail later, in words. */}}
 {{- define "hub.check" -}}
 {{- $v := .Values -}}
+{{- if and $v.enrollment.signer.enabled (not $v.enrollment.signerSecret) -}}
+{{- fail "enrollment.signer: it needs the CA of enrollment.signerSecret" -}}
+{{- end -}}
+{{- if and $v.enrollment.signer.enabled (eq (int $v.enrollment.signer.runAsUser) 65532) -}}
+{{- fail "enrollment.signer.runAsUser: it must not be the hub's own user, 65532" -}}
+{{- end -}}
 {{- range $what, $ca := dict "ca" $v.ca "clientCa" $v.clientCa -}}
 {{- if and $ca.pem $ca.existingConfigMap -}}
 {{- fail (printf "%s: give pem or existingConfigMap, not both" $what) -}}
