@@ -14,6 +14,7 @@
 #define FIRST_RETRY_MS 2000
 #define OLD_FORM_MS 600000 /* many documents, and none of them has an ETag */
 #define REFRESH_MS 1000
+#define PATCHES_MAX 3 /* rounds before hubs are told of types among which some are missing */
 
 struct agent_catalog {
     struct agent_core *c;
@@ -25,7 +26,8 @@ struct agent_catalog {
     int64_t begun_ms; /* of the last round */
     uint64_t hash;    /* of what hubs were told */
     bool known;
-    bool dirty; /* it changed since hubs were told */
+    unsigned patches; /* rounds so far that told only of a part, and nothing is known yet */
+    bool dirty;       /* it changed since hubs were told */
     bool failing;
     bool stopped;
 };
@@ -185,19 +187,36 @@ static void tell_listeners(struct agent_catalog *cat, bool ok)
     }
 }
 
+static bool is_patchy(const struct agent_catalog *cat)
+{
+    return cat->round.documents[0].types.patchy || cat->round.documents[1].types.patchy;
+}
+
+/* What is missing in the first catalog would pass for not served; what is away for long is. */
+static bool is_too_early(struct agent_catalog *cat)
+{
+    return !cat->known && is_patchy(cat) && ++cat->patches < PATCHES_MAX;
+}
+
 static int64_t pause_ms(const struct agent_catalog *cat)
 {
     int64_t interval = cat->c->options->discovery_interval_ms;
 
     if (!cat->known)
         return FIRST_RETRY_MS;
-    return cat->round.old_form && interval < OLD_FORM_MS ? OLD_FORM_MS : interval;
+    return cat->round.old_form && !is_patchy(cat) && interval < OLD_FORM_MS ? OLD_FORM_MS
+                                                                            : interval;
 }
 
 static void on_round_end(void *user, bool ok, const char *why)
 {
     struct agent_catalog *cat = user;
 
+    cat->dirty = cat->dirty || cat->round.changed;
+    if (ok && is_too_early(cat)) {
+        ok = false;
+        why = "what serves some of the types is away";
+    }
     kr_metric_add(kr_metrics_get(cat->c->metrics, AGENT_DISCOVERIES,
                                  !ok                  ? "failed"
                                  : cat->round.changed ? "read"
@@ -206,7 +225,6 @@ static void on_round_end(void *user, bool ok, const char *why)
     if (!ok && !cat->failing)
         KR_LOG_AT(cat->c->log, KR_LOG_WARN, "discovery-failed", KR_S("reason", why));
     cat->failing = !ok;
-    cat->dirty = cat->dirty || cat->round.changed;
     if (ok && (cat->dirty || !cat->known))
         tell_all(cat);
     kr_timer_start(cat->c->sched, &cat->timer, pause_ms(cat));

@@ -192,6 +192,7 @@ static int copy_type(struct agent_types *t, const struct kr_resource_type *from)
 int agent_discovery_keep(struct agent_types *t, const struct agent_types *before,
                          struct kr_bytes group, struct kr_bytes version)
 {
+    size_t n = t->n;
     int rc = 0;
 
     for (size_t i = 0; i < before->n && rc == 0 && t->n < AGENT_TYPES_MAX; i++) {
@@ -199,6 +200,7 @@ int agent_discovery_keep(struct agent_types *t, const struct agent_types *before
             kr_bytes_eq(before->all[i].version, version))
             rc = copy_type(t, &before->all[i]);
     }
+    t->patchy = t->patchy || t->n == n;
     return rc;
 }
 

@@ -15,10 +15,11 @@
 
 #define AGENT_TYPES_MAX 5000
 
-struct agent_types { /* embed it; read all and n */
+struct agent_types { /* embed it; read all, n and patchy */
     struct kr_resource_type *all;
     size_t n;
     size_t cap;
+    bool patchy; /* the source of some was away, and nothing was known of it before */
     struct kr_arena arena;
 };
 
@@ -44,7 +45,7 @@ int agent_discovery_versions(struct kr_bytes doc, struct kr_arena *arena,
 /* An APIResourceList of one of them. */
 int agent_discovery_resources(struct agent_types *t, struct kr_bytes doc,
                               const struct agent_group_version *gv, struct kr_note *why);
-/* Takes what was known of it before: its source is away now. */
+/* Takes what was known of it before: its source is away now. Nothing: the types are patchy. */
 int agent_discovery_keep(struct agent_types *t, const struct agent_types *before,
                          struct kr_bytes group, struct kr_bytes version);
 

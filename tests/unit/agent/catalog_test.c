@@ -332,6 +332,43 @@ static void test_old_servers_are_asked_document_by_document(void **state)
     tear_down(x);
 }
 
+/* One that starts while a part of its API server is away must not say that there is nothing of it.
+ */
+static void test_a_first_catalog_with_a_hole_is_looked_at_again_before_it_is_told(void **state)
+{
+    struct world *x = set_up();
+
+    (void)state;
+    answer(next(x, "/api"), V2, "\"E1\"", core_doc);
+    answer(next(x, "/apis"), V2, "\"E9\"", stale_doc);
+    assert_false(agent_catalog_known(x->cat));
+    api_world_run(&x->w, 2000);
+    turn_answer(next(x, "/api"), 304, "");
+    answer(next(x, "/apis"), V2, "\"E2\"", apps_doc);
+    assert_true(agent_catalog_known(x->cat));
+    assert_non_null(find(x, "apps", "v1", "deployments"));
+    tear_down(x);
+}
+
+static void test_a_part_that_stays_away_keeps_back_the_rest_for_a_few_rounds_only(void **state)
+{
+    static const char groups[] = "{\"kind\":\"APIGroupList\",\"groups\":[{\"name\":\"apps\","
+                                 "\"versions\":[{\"version\":\"v1\"}]}]}";
+    struct world *x = set_up();
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        answer(next(x, "/api"), "application/json", "",
+               "{\"kind\":\"APIVersions\",\"versions\":[]}");
+        answer(next(x, "/apis"), "application/json", "", groups);
+        turn_answer(next(x, "/apis/apps/v1"), 503, "");
+        assert_int_equal(agent_catalog_known(x->cat), i >= 2);
+        api_world_run(&x->w, i < 2 ? 2000 : 30000); /* not after ten minutes, as when it is whole */
+    }
+    next(x, "/api");
+    tear_down(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +379,8 @@ int main(void)
         cmocka_unit_test(test_a_failing_round_empties_nothing),
         cmocka_unit_test(test_types_of_a_source_that_is_away_stay),
         cmocka_unit_test(test_old_servers_are_asked_document_by_document),
+        cmocka_unit_test(test_a_first_catalog_with_a_hole_is_looked_at_again_before_it_is_told),
+        cmocka_unit_test(test_a_part_that_stays_away_keeps_back_the_rest_for_a_few_rounds_only),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
