@@ -74,8 +74,10 @@ void world_make_hub(struct world *w)
 {
     struct hub_worker *h = &w->hub;
 
-    *h = (struct hub_worker){
-        .options = &w->hub_options, .sched = &w->sched, .started_ms = w->sched.now_ms};
+    *h = (struct hub_worker){.log = w->log,
+                             .options = &w->hub_options,
+                             .sched = &w->sched,
+                             .started_ms = w->sched.now_ms};
     snprintf(h->self.name, sizeof h->self.name, "hub-0");
     kr_list_init(&h->live);
     kr_rand_seed(&h->rand, w->seed + 1);
@@ -102,7 +104,7 @@ void world_make_edge(struct world *w, unsigned i)
 
     e->w = w;
     snprintf(e->name, sizeof e->name, "edge-%u", i);
-    e->core = (struct agent_core){.options = &w->agent_options, .sched = &w->sched};
+    e->core = (struct agent_core){.options = &w->agent_options, .log = w->log, .sched = &w->sched};
     snprintf(e->core.self.name, sizeof e->core.self.name, "edge-%u", i);
     snprintf(e->core.self.instance, sizeof e->core.self.instance, "0");
     e->core.loop = w->lag;

@@ -114,6 +114,7 @@ struct world {
     uint64_t seed;
     bool calm;
     bool trace;
+    struct kr_log *log;               /* of hubs and agents; NULL: they log nothing */
     bool over;                        /* nothing dials any more */
     bool hub_down;                    /* nobody can be reached by dialling */
     const char *program;              /* by which the seed is run again */
