@@ -67,6 +67,7 @@ static struct kr_tls_context *make_tls(struct agent_apiserver *s, bool h1, bool 
         .alpn = h1 ? alpn + 1 : alpn,
         .alpn_count = h1 ? 1 : 2,
         .lax_x509 = true,
+        .secret_out = true,
     };
 
     if (bare)

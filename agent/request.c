@@ -519,6 +519,7 @@ void agent_request_start(struct agent_core *c, struct kr_exchange *ex)
     r->waiter.on_conn = on_conn;
     r->member.on_verdict = on_member_verdict;
     kr_arena_init(&r->arena, 512, 8 * KR_HEAD_MAX);
+    r->arena.wipe = true; /* a token may be in it */
     kr_timer_init(&r->deadline, on_deadline);
     kr_forward_init(&r->fw, &forward_ops);
     c->requests++;

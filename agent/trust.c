@@ -132,7 +132,7 @@ static void fill(struct kr_tls_config *cfg, const struct agent_options *o, struc
 
 static int load(struct agent_core *c, struct material *m, struct kr_note *why)
 {
-    struct kr_tls_config cfg = {.alpn = tunnel_alpn};
+    struct kr_tls_config cfg = {.alpn = tunnel_alpn, .secret_in = true};
     struct kr_identity_rules rules = {KR_ROLE_AGENT, NULL};
     struct kr_identity self = {0};
     struct kr_tls_context *ctx;
@@ -211,7 +211,7 @@ int agent_trust_reload(struct agent_core *c, struct kr_note *why)
 struct kr_tls_context *agent_trust_enroll_context(struct agent_core *c, bool with_cert, int *rc,
                                                   struct kr_note *why)
 {
-    struct kr_tls_config cfg = {.alpn = enroll_alpn};
+    struct kr_tls_config cfg = {.alpn = enroll_alpn, .secret_out = true};
     struct kr_tls_context *ctx = NULL;
     struct material m = {.generation = 0};
 

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <openssl/crypto.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,13 +36,6 @@ static int fail(struct kr_note *why, const char *what, const char *path)
     int e = errno;
 
     return kr_note_set(why, from_errno(e), "%s %s: %s", what, path, strerror(e));
-}
-
-void kr_buf_cleanse(struct kr_buf *b)
-{
-    if (b->p != NULL)
-        OPENSSL_cleanse(b->p, b->cap);
-    kr_buf_deinit(b);
 }
 
 static int check_private(const struct stat *st, const char *path, struct kr_note *why)

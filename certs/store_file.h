@@ -16,8 +16,6 @@
 int kr_file_read(struct kr_buf *out, const char *path, size_t max, struct kr_note *why);
 /* The same for a key: no symbolic link, owned by this user or root, closed to group and others. */
 int kr_file_read_private(struct kr_buf *out, const char *path, size_t max, struct kr_note *why);
-/* Wipes the bytes, then frees them. */
-void kr_buf_cleanse(struct kr_buf *b);
 
 /* Makes the directory with mode 0700 (not its parents) unless it is there. One that others may
  * write to is refused: who can rename our files can replace our keys. */

@@ -42,9 +42,11 @@ static struct hub_caller *recall(struct hub_authn *a, const uint8_t hash[KR_HMAC
     return NULL;
 }
 
+/* Without the token: it is whose hash this is. */
 static void remember(struct hub_authn *a, const uint8_t hash[KR_HMAC_SIZE],
-                     struct hub_caller *caller)
+                     const struct hub_caller *caller)
 {
+    struct hub_caller known = *caller;
     struct seen *s;
 
     if (a->seen.count == HUB_AUTHN_SEEN_MAX)
@@ -53,8 +55,9 @@ static void remember(struct hub_authn *a, const uint8_t hash[KR_HMAC_SIZE],
     if (s == NULL)
         return;
     memcpy(s->hash, hash, KR_HMAC_SIZE);
-    s->caller = hub_caller_ref(caller);
-    if (kr_map_put(&a->seen, kr_bytes_of(s->hash, KR_HMAC_SIZE), s) != 0) {
+    known.token = (struct kr_bytes){NULL, 0};
+    s->caller = hub_caller_create(&known);
+    if (s->caller == NULL || kr_map_put(&a->seen, kr_bytes_of(s->hash, KR_HMAC_SIZE), s) != 0) {
         hub_caller_unref(s->caller);
         free(s);
     }
@@ -96,9 +99,21 @@ static int judge_jwt(struct hub_authn *a, const struct hub_authn_question *q,
     return rc;
 }
 
+/* Who was seen before, with the token that they bring again. */
+static int known_again(const struct hub_caller *seen, struct kr_bytes token,
+                       struct hub_caller **out, struct kr_note *why)
+{
+    struct hub_caller from = *seen;
+
+    from.token = token;
+    *out = hub_caller_create(&from);
+    return *out != NULL ? 0 : kr_note_set(why, KR_ENOMEM, "out of memory");
+}
+
 static int judge_token(struct hub_authn *a, const struct hub_authn_question *q,
                        struct kr_bytes token, struct hub_caller **out, struct kr_note *why)
 {
+    const struct hub_caller *seen = NULL;
     uint8_t hash[KR_HMAC_SIZE];
     struct kr_jwt jwt;
     int rc;
@@ -106,12 +121,14 @@ static int judge_token(struct hub_authn *a, const struct hub_authn_question *q,
     *out = a->tokens != NULL ? hub_token_file_find(a->tokens, token) : NULL;
     if (*out == NULL && a->issuers == NULL && !a->w->options->member_tokens)
         return *out != NULL ? 0 : kr_note_set(why, KR_EDENIED, "the token is not known");
-    if (*out == NULL && kr_hmac(a->secret, token, hash) == 0)
-        *out = recall(a, hash);
     if (*out != NULL) {
         hub_caller_ref(*out);
         return 0;
     }
+    if (kr_hmac(a->secret, token, hash) == 0)
+        seen = recall(a, hash);
+    if (seen != NULL)
+        return known_again(seen, token, out, why);
     if (kr_jwt_read(&jwt, token, why) != 0)
         return kr_note_set(why, KR_EDENIED, "the token is not known");
     rc = judge_jwt(a, q, &jwt, token, out, why);

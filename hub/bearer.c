@@ -37,13 +37,15 @@ static int decode(struct kr_bytes text, struct kr_arena *arena, struct kr_bytes 
                   struct kr_note *why)
 {
     struct kr_buf out = {.max = HUB_BEARER_MAX};
-    int rc = kr_base64url_decode(&out, text);
+    int rc = kr_buf_reserve(&out, text.n < HUB_BEARER_MAX ? text.n : HUB_BEARER_MAX);
 
+    if (rc == 0)
+        rc = kr_base64url_decode(&out, text);
     if (rc == 0) {
         *token = kr_arena_copy(arena, kr_buf_bytes(&out));
         rc = token->p != NULL ? 0 : KR_ENOMEM;
     }
-    kr_buf_deinit(&out);
+    kr_buf_cleanse(&out);
     if (rc == KR_ENOMEM)
         return kr_note_set(why, rc, "out of memory");
     return rc == 0 && is_token(*token)

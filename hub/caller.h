@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* caller: who asks, however that was found out: by a client certificate or by a bearer token.
- * Memory: one block, counted: requests and the cache of tokens share it. Immutable but for
- *         `revoked`.
+ * Memory: one block, counted: requests, connections and the token file share it. Immutable but for
+ *         `revoked`. A token in it is wiped with it.
  * Threads: the worker's. */
 #ifndef HUB_CALLER_H
 #define HUB_CALLER_H

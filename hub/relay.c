@@ -144,7 +144,7 @@ static int add_identity(struct hub_request *r, struct kr_head *to)
         rc = kr_head_add(to, KR_LIT(KR_REQUEST_HEADER), kr_buf_bytes(&text));
     if (rc == 0)
         to->fields[to->n - 1].no_index = true;
-    kr_buf_deinit(&text);
+    kr_buf_cleanse(&text);
     return rc;
 }
 

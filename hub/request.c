@@ -40,6 +40,7 @@ void hub_request_start(struct hub_worker *w, const struct hub_peer *peer, struct
     make_id(r);
     hub_relay_init(r);
     kr_arena_init(&r->arena, 512, 4 * KR_HEAD_MAX);
+    r->arena.wipe = true; /* a token may be in it */
     kr_list_append(&w->live, &r->link);
     w->requests++;
     kr_metric_add(w->m_requests_live, 1);

@@ -14,7 +14,7 @@ static const struct kr_tls_alpn api_alpn[] = {
 };
 static const struct kr_tls_alpn agent_alpn[] = {
     {"kuberelay/1", KR_TLS_CERT_REQUIRED},
-    {"h2", KR_TLS_CERT_OPTIONAL}, /* Enrollment, if this hub certifies agents */
+    {"h2", KR_TLS_CERT_OPTIONAL, true}, /* Enrollment, if this hub certifies agents */
 };
 
 static struct kr_tls_context *make_api_tls(const struct hub_options *o, int *rc,
@@ -31,6 +31,7 @@ static struct kr_tls_context *make_api_tls(const struct hub_options *o, int *rc,
         .alpn_count = sizeof api_alpn / sizeof api_alpn[0],
         .peer_cert = KR_TLS_CERT_OPTIONAL, /* kubectl's upgrades send no ALPN: HTTP/1.1 */
         .lax_key_mode = o->lax_key_mode,
+        .secret_in = true,
     };
 
     return kr_tls_context_create(&cfg, rc, why);
@@ -70,6 +71,7 @@ static struct kr_tls_context *make_agent_tls(const struct hub_options *o, struct
         .alpn_required = true,
         .peer_cert = KR_TLS_CERT_REQUIRED,
         .lax_key_mode = o->lax_key_mode,
+        .secret_out = true,
     };
 
     return kr_tls_context_create(&cfg, rc, why);

@@ -21,6 +21,8 @@ void kr_arena_deinit(struct kr_arena *a)
         struct kr_arena_block *b = a->blocks;
 
         a->blocks = b->next;
+        if (a->wipe)
+            explicit_bzero(b->data, b->used);
         free(b);
     }
     a->used = 0;

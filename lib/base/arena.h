@@ -12,6 +12,7 @@ struct kr_arena { /* embed it; the fields belong to arena.c */
     size_t first; /* size of the first block */
     size_t used;
     size_t max;
+    bool wipe; /* may be set by the owner: what was in it is cleared before it is given back */
 };
 
 void kr_arena_init(struct kr_arena *a, size_t first, size_t max);

@@ -18,6 +18,13 @@ void kr_buf_deinit(struct kr_buf *b)
     *b = (struct kr_buf){.max = b->max};
 }
 
+void kr_buf_cleanse(struct kr_buf *b)
+{
+    if (b->p != NULL)
+        explicit_bzero(b->p, b->cap);
+    kr_buf_deinit(b);
+}
+
 int kr_buf_reserve(struct kr_buf *b, size_t more)
 {
     size_t cap = b->cap != 0 ? b->cap : 256;

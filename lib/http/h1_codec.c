@@ -42,7 +42,7 @@ void kr_h1_reader_init(struct kr_h1_reader *r, bool response, size_t max_head)
 
 void kr_h1_reader_deinit(struct kr_h1_reader *r)
 {
-    kr_buf_deinit(&r->line);
+    kr_buf_cleanse(&r->line);
     kr_head_deinit(&r->trailers);
 }
 
@@ -153,7 +153,7 @@ static bool read_fields(struct kr_h1_reader *r, struct kr_bytes *in, bool *head_
         return kr_h1_parse_field(r, line);
     if (!(r->response ? kr_h1_judge_response(r) : kr_h1_judge_request(r)))
         return false;
-    kr_buf_deinit(&r->line);
+    kr_buf_cleanse(&r->line);
     r->digits = 0;
     r->state = (uint8_t)body_state(r);
     if (r->state == SIZE)
@@ -175,7 +175,7 @@ static bool read_trailers(struct kr_h1_reader *r, struct kr_bytes *in)
         return true;
     if (line.n != 0)
         return kr_h1_parse_trailer(r, line);
-    kr_buf_deinit(&r->line);
+    kr_buf_cleanse(&r->line);
     r->state = END;
     return true;
 }

@@ -18,7 +18,7 @@ void kr_h1_out_init(struct kr_h1_out *o)
 
 void kr_h1_out_deinit(struct kr_h1_out *o)
 {
-    kr_buf_deinit(&o->text);
+    kr_buf_cleanse(&o->text);
     kr_buf_deinit(&o->tail);
 }
 
@@ -51,7 +51,7 @@ int kr_h1_out_trailers(struct kr_h1_out *o, const struct kr_head *trailers)
 
 void kr_h1_out_cancel(struct kr_h1_out *o)
 {
-    kr_buf_deinit(&o->text);
+    kr_buf_cleanse(&o->text);
     kr_buf_deinit(&o->tail);
     o->text_at = o->tail_at = 0;
     o->state = KR_H1_OUT_BROKEN;
@@ -72,7 +72,7 @@ static size_t put_text(struct kr_h1_out *o, uint8_t *out, size_t room)
     size_t n = put(out, room, kr_buf_bytes(&o->text), &o->text_at);
 
     if (o->text.n != 0 && o->text_at == o->text.n) {
-        kr_buf_deinit(&o->text);
+        kr_buf_cleanse(&o->text);
         o->text_at = 0;
     }
     return n;

@@ -159,7 +159,7 @@ static void refuse(struct server *s, int rc, int status, const char *why)
     bool answered = s->live && (s->ex.head_sent || s->head_open);
 
     end_exchange(s, rc == KR_ENOMEM ? KR_ECONNLOST : rc);
-    kr_buf_deinit(&s->pending);
+    kr_buf_cleanse(&s->pending);
     if (s->state == CLOSING)
         return;
     if (answered)
@@ -180,7 +180,7 @@ static void settle_upgrade(struct server *s, int status)
 {
     s->state = status == 101 ? RAW : DEAF;
     if (s->state == DEAF)
-        kr_buf_deinit(&s->pending);
+        kr_buf_cleanse(&s->pending);
     kr_task_post(s->cfg.sched, &s->step);
 }
 
@@ -365,7 +365,7 @@ static void parse_pending(struct server *s)
     parse(s, &in);
     kr_buf_drop(&s->pending, s->pending.n - (in.n < s->pending.n ? in.n : s->pending.n));
     if (s->pending.n == 0)
-        kr_buf_deinit(&s->pending);
+        kr_buf_cleanse(&s->pending);
 }
 
 /* ---- the end of an answer ---- */
@@ -485,7 +485,7 @@ static void on_close(void *user, int rc, const struct kr_note *why)
     kr_task_cancel(&s->step);
     kr_h1_reader_deinit(&s->reader);
     kr_h1_out_deinit(&s->out);
-    kr_buf_deinit(&s->pending);
+    kr_buf_cleanse(&s->pending);
     kr_head_deinit(&s->ex.head);
     free(s);
 }

@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "http/h2_block.h"
 
 #define FRAME_BUFFER 16394 /* nghttp2's: 16 KiB, frame head, pad length */
 #define CONNECTION_WINDOW (16 << 20)
@@ -34,27 +35,21 @@ void kr_h2_shared_deinit(struct kr_h2_shared *sh)
 
 /* Only the buffer that a session allocates while it is created is lent: nothing in it outlives a
  * fill (DATA is written past it, see h2_on_send_data), so sessions of one thread can share it. */
-static void *ng_realloc(void *p, size_t n, void *user)
+static void *ng_malloc(size_t n, void *user)
 {
     struct h2_session *s = user;
 
-    if (p == NULL && n == FRAME_BUFFER && s->lend_frame) {
+    if (n == FRAME_BUFFER && s->lend_frame) {
         s->lend_frame = false;
         return s->cfg.shared->frame;
     }
-    KR_ASSERT(p == NULL || p != s->cfg.shared->frame);
-    return realloc(p, n);
-}
-
-static void *ng_malloc(size_t n, void *user)
-{
-    return ng_realloc(NULL, n, user);
+    return kr_h2_block_take(n);
 }
 
 static void *ng_calloc(size_t n, size_t size, void *user)
 {
     (void)user;
-    return calloc(n, size);
+    return kr_h2_block_take_zeroed(n, size);
 }
 
 static void ng_free(void *p, void *user)
@@ -62,7 +57,15 @@ static void ng_free(void *p, void *user)
     struct h2_session *s = user;
 
     if (p != s->cfg.shared->frame)
-        free(p);
+        kr_h2_block_give(p);
+}
+
+static void *ng_realloc(void *p, size_t n, void *user)
+{
+    struct h2_session *s = user;
+
+    KR_ASSERT(p == NULL || p != s->cfg.shared->frame);
+    return p == NULL ? ng_malloc(n, user) : kr_h2_block_grow(p, n);
 }
 
 struct h2_stream *h2_find(struct h2_session *s, int32_t id)

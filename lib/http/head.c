@@ -10,6 +10,7 @@ void kr_head_init(struct kr_head *h, size_t max)
 {
     *h = (struct kr_head){.max = max};
     kr_arena_init(&h->arena, 1024, 2 * max + 64 * 1024);
+    h->arena.wipe = true; /* credentials come and go in heads */
 }
 
 void kr_head_deinit(struct kr_head *h)

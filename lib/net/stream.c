@@ -216,6 +216,13 @@ static bool send_rest(struct kr_stream *s)
     return true;
 }
 
+static void encode_record(struct kr_stream *s, uint8_t *p, size_t n)
+{
+    s->codec->encode(s, p, n);
+    if (s->secret_out)
+        explicit_bzero(p, n);
+}
+
 /* Encodes the full records among io->plain[0..have), or all of it; returns what is left there. */
 static size_t encode(struct kr_stream *s, size_t have, bool all)
 {
@@ -223,11 +230,11 @@ static size_t encode(struct kr_stream *s, size_t have, bool all)
     size_t at = 0;
 
     while (have - at >= KR_STREAM_RECORD && !s->ending) {
-        s->codec->encode(s, plain + at, KR_STREAM_RECORD);
+        encode_record(s, plain + at, KR_STREAM_RECORD);
         at += KR_STREAM_RECORD;
     }
     if (all && have > at && !s->ending) {
-        s->codec->encode(s, plain + at, have - at);
+        encode_record(s, plain + at, have - at);
         at = have;
     }
     if (at != 0)

@@ -90,9 +90,10 @@ struct kr_stream { /* embed it; the fields belong to stream.c */
     bool eof_told;
     bool flushing; /* closing after what the user still has */
     bool said_bye;
-    bool ending; /* the end task is posted */
-    bool linger; /* the last bytes matter to the peer */
-    bool reset;  /* what the kernel still holds is worth nothing */
+    bool ending;     /* the end task is posted */
+    bool linger;     /* the last bytes matter to the peer */
+    bool reset;      /* what the kernel still holds is worth nothing */
+    bool secret_out; /* what was encoded is cleared */
 };
 
 /* Registers the stream with the loop. The fd is taken. */

@@ -47,6 +47,9 @@ static int set_protocol(struct kr_tls_context *c, const struct kr_tls_config *cf
     SSL_CTX_set_options(s, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET |
                                SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_clear_options(s, SSL_OP_IGNORE_UNEXPECTED_EOF);
+    if (cfg->secret_in)
+        SSL_CTX_set_options(s, SSL_OP_CLEANSE_PLAINTEXT);
+    c->secret_out = cfg->secret_out;
     SSL_CTX_set_mode(s, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                             SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_NO_AUTO_CHAIN);
     SSL_CTX_set_session_cache_mode(s, SSL_SESS_CACHE_OFF);
@@ -103,6 +106,8 @@ static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_l
         *out = name + 1;
         *out_len = name[0];
         SSL_set_verify(ssl, verify_mode(c->alpn[i].peer_cert), NULL);
+        if (c->alpn[i].secret_in)
+            SSL_set_options(ssl, SSL_OP_CLEANSE_PLAINTEXT);
         return SSL_TLSEXT_ERR_OK;
     }
     return SSL_TLSEXT_ERR_ALERT_FATAL;
@@ -143,6 +148,7 @@ static int copy_alpn(struct kr_tls_context *c, const struct kr_tls_config *cfg, 
             return kr_note_set(why, KR_EINVAL, "bad ALPN protocol");
         c->alpn[i].at = at;
         c->alpn[i].peer_cert = cfg->alpn[i].peer_cert;
+        c->alpn[i].secret_in = cfg->alpn[i].secret_in;
         c->alpn_wire[at] = (unsigned char)n;
         memcpy(c->alpn_wire + at + 1, cfg->alpn[i].name, n + 1);
         at += n + 2;

@@ -27,6 +27,7 @@ enum kr_tls_peer_cert { /* server: what is asked of the client; a client always 
 struct kr_tls_alpn {
     const char *name;                /* "h2", "http/1.1", "kuberelay/1" */
     enum kr_tls_peer_cert peer_cert; /* server: for connections that chose this protocol */
+    bool secret_in;                  /* server: as below, for this protocol only */
 };
 
 /* PEM, from a file or from memory. Both empty: absent. */
@@ -49,6 +50,9 @@ struct kr_tls_config {
     enum kr_tls_peer_cert peer_cert; /* server: for a client that sends no ALPN */
     bool lax_key_mode; /* the key file may be readable by others (Kubernetes projected volume) */
     bool lax_x509;     /* accept certificates that bend RFC 5280 (foreign API servers) */
+    /* What is read or written may be credentials, and it is little: it is cleared behind itself. */
+    bool secret_in;
+    bool secret_out;
     bool insecure_skip_verify; /* refused with KR_EUNSUPPORTED; here so that the refusal is ours */
 };
 

@@ -38,6 +38,7 @@ struct tls_pipe {
     bool ready;             /* the handshake is complete */
     bool told;              /* the owner knows how it ended */
     bool cut;               /* nothing more is read: too many key updates */
+    bool secret_in;         /* what was handed over is cleared */
 };
 
 static struct tls_pipe *of_stream(struct kr_stream *s)
@@ -257,6 +258,7 @@ static void handshake(struct tls_pipe *t)
     }
     if (n == 1) {
         t->ready = true;
+        t->secret_in = (SSL_get_options(t->ssl) & SSL_OP_CLEANSE_PLAINTEXT) != 0;
         kr_stream_hold(&t->s, false);
         kr_stream_deadline(&t->s, 0);
         kr_task_post(t->s.io->sched, &t->done_task);
@@ -284,6 +286,8 @@ static void read_records(struct tls_pipe *t)
             have += (size_t)n;
         if (n <= 0 || have >= KR_STREAM_RECORD) {
             kr_stream_deliver(&t->s, plain, have);
+            if (t->secret_in)
+                explicit_bzero(plain, have);
             have = 0;
         }
         if (n > 0)
@@ -449,6 +453,7 @@ static struct kr_pipe *begin(struct kr_tls_io *io, const struct kr_tls_start *st
     t->owner = start->owner;
     kr_task_init(&t->done_task, on_done_task);
     kr_stream_init(&t->s, &codec, io, start->fd);
+    t->s.secret_out = start->ctx->secret_out;
     if (kr_stream_deadline(&t->s, start->timeout_ms != 0 ? start->timeout_ms : HANDSHAKE_MS) != 0) {
         kr_note_set(why, KR_ENOMEM, "cannot start TLS: out of memory");
         kr_stream_detach(&t->s);

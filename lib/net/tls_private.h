@@ -21,9 +21,11 @@ struct kr_tls_context { /* the fields belong to tls_context.c; tls_pipe.c reads 
     struct {
         size_t at; /* in alpn_wire */
         enum kr_tls_peer_cert peer_cert;
+        bool secret_in;
     } alpn[KR_TLS_ALPN_MAX];
     size_t alpn_count;
     bool alpn_required;
+    bool secret_out;
     unsigned char alpn_wire[KR_TLS_ALPN_MAX * (KR_TLS_ALPN_NAME + 2)]; /* length, name, NUL */
 };
 

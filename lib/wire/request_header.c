@@ -8,7 +8,7 @@ static int write_value(struct kr_buf *message, int rc, struct kr_buf *out)
 {
     if (rc == 0)
         rc = kr_base64_encode(out, kr_buf_bytes(message), false);
-    kr_buf_deinit(message);
+    kr_buf_cleanse(message); /* it may hold a token */
     return rc;
 }
 

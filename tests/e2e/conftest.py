@@ -42,6 +42,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "real: needs a real kube-apiserver")
     config.addinivalue_line("markers", "long: minutes; only with --long")
+    config.addinivalue_line("markers", "weighed: measures memory or time of the processor, which "
+                            "`./dev test` does once more without a sanitizer")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -34,7 +34,7 @@ class Process:
         self.reader.start()
 
     def _read(self):
-        with open(self.log_path, "ab") as log:
+        with open(self.log_path, "ab") as log, self.child.stdout:  # a test starts hundreds
             for raw in self.child.stdout:
                 log.write(raw)
                 log.flush()

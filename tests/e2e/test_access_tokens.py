@@ -149,6 +149,7 @@ def attacks(issuer, other, bait):
     }
 
 
+@pytest.mark.weighed
 def test_T27_no_forged_token_is_believed(tokens):
     before = tokens.api.seen(lambda x: x.path == PODS)
     with socket.create_server(("127.0.0.1", 0)) as bait:

@@ -212,6 +212,7 @@ def rogue(fleet, catalog=CATALOG, batches=(batch(END),), name="evil"):
                  batches)
 
 
+@pytest.mark.weighed
 @pytest.mark.parametrize("lie", LIES)
 def test_T33_what_a_rogue_agent_syncs_is_its_own_affair(victim, lie):
     before = all_seen(victim)

@@ -162,6 +162,7 @@ def cpu_ms(process):
     return sum(int((t / "schedstat").read_text().split()[0]) for t in tasks) / 1e6
 
 
+@pytest.mark.weighed
 @pytest.mark.parametrize("kind", CHAINS)
 def test_T08_chain_abuse_is_refused_and_costs_little(session_world, tmp_path, kind):
     hub, tries = session_world.hub, 20

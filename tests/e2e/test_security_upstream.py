@@ -87,6 +87,7 @@ def ask(site, path=PATH):
     return answer.status, answer.body
 
 
+@pytest.mark.weighed
 @pytest.mark.parametrize("how", ANSWERS)
 def test_T32_a_hostile_answer_is_an_error_and_costs_no_memory(hostile, how):
     script, must_answer = ANSWERS[how]

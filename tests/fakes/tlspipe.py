@@ -3,7 +3,7 @@
 
 OpenSSL allows one call at a time on a connection. A blocking read would hold that
 call for ever, so the socket is non-blocking, each call takes a lock, and the waiting
-is done by select outside of it.
+is done by poll outside of it (a select takes no numbers above 1023).
 """
 
 import select
@@ -51,9 +51,13 @@ class TlsPipe:
         fd = self.sock.fileno()
         if fd < 0:
             raise OSError("closed by us")
-        sets = ([fd], [], []) if reading else ([], [fd], [])
-        if not any(select.select(*sets, timeout)):
+        poll = select.poll()
+        poll.register(fd, select.POLLIN if reading else select.POLLOUT)
+        moved = poll.poll(None if timeout is None else max(0, timeout) * 1000)
+        if not moved:
             raise TimeoutError(f"nothing moved for {timeout} s")
+        if moved[0][1] & select.POLLNVAL:
+            raise OSError("closed by us")
 
     def shutdown(self):
         """Ends both directions, without TLS's closing alert: what a dying peer does."""
