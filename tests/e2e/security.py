@@ -67,7 +67,7 @@ CATALOGUE = [
     attack("T15", "an agent that dies at any step of a renewal", "e2e/test_enroll_renew: test_T15",
            "e2e/test_enroll_fallback: test_T15", "unit/agent/state: test_T15"),
     attack("T16", "join tokens: replay, races, other clusters, guessing",
-           "e2e/test_enroll_join: test_T16"),
+           "e2e/test_enroll_join: test_T16", "e2e/test_signing: test_T16"),
     attack("T17", "root rotation, and back", "e2e/test_root_rotation: test_T17"),
     attack("T18", "secrets that are swapped, well and badly", "e2e/test_security_tls: test_T18",
            "e2e/test_renewed_files: test_"),

@@ -195,7 +195,7 @@ def test_roots_go_on_being_taken_when_the_registry_was_lost(enrollment):
     enrollment.hub.stop()
     for path in enrollment.state.glob("registry.db*"):
         path.unlink()
-    rotate(enrollment, "start")
+    world.ctl("ca", "rotate", "start", "--dir", pki)
     enrollment.start_hub(**options)
     world.wait_cluster("edge-1")
     wait_until(lambda: enrollment.registry()["tunnelsBehind"] == 0 and

@@ -115,6 +115,28 @@ def test_hub_tells_agents_to_come_back_while_the_signer_is_away(enrollment, sign
     assert auditlog.check_chain(auditlog.lines(signer.log)) == 2, "the chain goes on"
 
 
+def test_T16_one_of_30_racers_is_signed_for(enrollment, signer):
+    """A token is bound to its key before a certificate is made, not after."""
+    signer.start()
+    enrollment.start_hub(**signer.hub_options())
+    token, codes = enrollment.token("edge-1"), []
+
+    def race():
+        caller, key = Caller(enrollment), new_key()
+        code = wait_until(lambda: (c := status_of(caller.join, token, key)) != AWAY and c, 20,
+                          "the hub has a place")  # it serves 16 connections at once
+        codes.append(code)
+        caller.close()
+
+    racers = [threading.Thread(target=race) for _ in range(30)]
+    for racer in racers:
+        racer.start()
+    for racer in racers:
+        racer.join()
+    assert sorted(c.name for c in codes) == ["ALREADY_EXISTS"] * 29 + ["OK"], codes
+    assert len(auditlog.events(signer.log)) == 1
+
+
 def test_agent_waits_for_a_signer_that_is_late(enrollment, signer):
     enrollment.start_hub(**signer.hub_options())
     agent = enrollment.start_agent("edge-1", enrollment.token("edge-1"), wait=False)
