@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* enroll: the service Enrollment on connections of the agent port that chose ALPN h2: plain HTTP/2
  * with unary gRPC calls, nothing else (certs are decided about in hub/issuer.h).
- * Limits: requests of 16 KiB, 10 s for a connection, 16 connections at once, joinTries failures a
+ * Limits: requests of 16 KiB, 15 s for a connection, 16 connections at once, joinTries failures a
  * minute from one address.
  * Threads: the worker's. */
 #ifndef HUB_ENROLL_H
