@@ -77,6 +77,14 @@ class SimCluster(Cluster):
         return answer.json()
 
 
+class Link(Process):
+    def signal(self, number):
+        """Until it is heard: two of the same in a row could be one."""
+        mark = self.mark()
+        super().signal(number)
+        self.wait_line(r"^(drops|heals|cut)$", after=mark)
+
+
 class LinkedFleet(Fleet):
     """Clusters whose agents reach the hub by links that may be cut."""
 
@@ -98,7 +106,7 @@ class LinkedFleet(Fleet):
         self.links, self.agents = {}, {}
         relay = relay_program(world)
         for cluster in clusters:
-            link = Process(f"link-{cluster.name}", [
+            link = Link(f"link-{cluster.name}", [
                 relay, "--listen", "127.0.0.1:0", "--to", world.hub.agent_address,
                 "--drop", "both"], str(world.folder))
             world.processes.append(link)

@@ -11,7 +11,8 @@
  *          (The relay still acknowledges, so only --buffer-kib limits the sender.)
  *          SIGUSR2 cuts all connections with RST. SIGTERM and SIGINT end the relay.
  * Memory:  at most --buffer-kib per connection and way, then the source is not read.
- * Output:  one line, "listening HOST:PORT". Exit: 0, or 2 for bad usage, or 1. */
+ * Output:  "listening HOST:PORT"; for each signal that was heard "drops", "heals" or "cut" (two of
+ *          the same in a row would be one). Exit: 0, or 2 for bad usage, or 1. */
 #include "delay_relay.h"
 
 #include <errno.h>
@@ -391,12 +392,29 @@ static void on_side(struct relay *r, struct side *s, uint32_t events)
         watch_update(r, c);
 }
 
+static void say(const char *what)
+{
+    puts(what);
+    fflush(stdout);
+}
+
 static void toggle_drop(struct relay *r)
 {
+    bool drops = false;
+
     for (int i = 0; i < WAYS; i++) {
         if (r->opt.drop[i])
             r->wire[i].dropped = !r->wire[i].dropped;
+        drops |= r->wire[i].dropped;
     }
+    say(drops ? "drops" : "heals");
+}
+
+static void cut(struct relay *r)
+{
+    while (r->conns)
+        conn_close(r, r->conns, true);
+    say("cut");
 }
 
 static void on_signals(struct relay *r)
@@ -407,8 +425,7 @@ static void on_signals(struct relay *r)
         if (info.ssi_signo == SIGUSR1)
             toggle_drop(r);
         else if (info.ssi_signo == SIGUSR2)
-            while (r->conns)
-                conn_close(r, r->conns, true);
+            cut(r);
         else
             r->stop = true;
     }
