@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from backends import REPO
 from helm import AGENT, HUB, KUBE_VERSION, Helm, Pod, Refused, of_kind
 from procs import Process, run
+from world import Hub
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 SERVICE = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -168,7 +169,7 @@ def test_charts_pods_are_confined(helm, chart, case):
     assert "kr1." not in text and "p@s" not in text, "a secret in a ConfigMap"
 
 
-def test_charts_the_signers_key_is_in_its_container_alone(helm, binaries, outside, world, tmp_path):
+def test_charts_the_signers_key_is_in_its_container_alone(helm, outside, tmp_path):
     values = merged(values_of(HUB, "signing"), {"ca": {"pem": "", "existingConfigMap": "roots"}})
     objects = helm.template(HUB, values)
     pod = Pod(objects, tmp_path / "hub", outside)
@@ -183,13 +184,42 @@ def test_charts_the_signers_key_is_in_its_container_alone(helm, binaries, outsid
     assert pod.config["signer"] == f"unix:{signer.config['socket']}"
     assert "signerKeyFile" not in pod.config and signer.config["hourLimit"] == 1200
     assert signer.config["hubUid"] == pod.spec["securityContext"]["runAsUser"]
-    # Both start as they are, but for the user, which a test need not be.
-    process = Process("signer", signer.argv(binaries, "--hub-uid", str(os.geteuid()), "--socket",
-                                            tmp_path / "s.sock"), str(tmp_path))
+
+
+def test_charts_an_agent_joins_with_a_pin_by_the_signer_beside_the_hub(helm, binaries, outside, workdir):
+    """Hub, signer and agent as they are rendered, but for the users, which a test cannot choose."""
+    folder = workdir / "signing"
+    values = merged(values_of(HUB, "signing"), {"ca": {"pem": "", "existingConfigMap": "roots"}})
+    objects = helm.template(HUB, values)
+    pod = Pod(objects, folder / "hub", outside)
+    signer = Pod(objects, folder / "signer", outside, container=1,
+                 shared={"signer-run": pod.places["/run/kuberelay-signer"]})
+    account = folder / "account"
+    account.mkdir()
+    (account / "token").write_text("token", encoding="ascii")
+    (account / "ca.crt").write_text(outside["ConfigMap", "roots"]["ca.crt"], encoding="ascii")
+    processes = [Process("signer", signer.argv(binaries, "--hub-uid", str(os.geteuid())), str(folder))]
     try:
-        process.wait_line(r"event=started\b")
+        processes[0].wait_line(r"event=started\b")
+        hub = Hub("hub", pod.argv(binaries, "--admin-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0",
+                                  "--agent-listen", "127.0.0.1:0"), str(folder), pod.env())
+        processes.append(hub)
+        hub.wait_ready()
+        code, out, err = run([binaries["kuberelayctl"], "token", "create", "--cluster", "edge-1", "-o",
+                              "json", "--socket", pod.places["/run/kuberelay"] / "admin.sock"], 30)
+        assert code == 0, err
+        token = json.loads(out)
+        agent = Pod(helm.template(AGENT, merged(values_of(AGENT, "pin"), {
+            "hubs": [hub.agent_address], "identity": {"joinToken": token["token"]},
+            "ca": {"pin": token["rootPin"]}})), folder / "agent", outside)
+        env = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1", **agent.env()}
+        processes.append(Process("agent", agent.argv(binaries, "--admin-listen", "127.0.0.1:0",
+                                                     "--service-account-dir", account), str(folder), env))
+        processes[-1].wait_line(r"event=joined\b.*cluster=edge-1\b")
+        processes[0].wait_line(r"event=signed\b.*/cluster/edge-1/agent/a\b")
     finally:
-        process.kill()
+        for process in processes:
+            process.kill()
 
 
 def test_charts_agents_that_share_a_secret_keep_its_key(helm):
