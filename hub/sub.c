@@ -115,6 +115,20 @@ static uint64_t new_number(struct hub_worker *w)
     return n;
 }
 
+/* Writes what is asked for now. The version that was reached is worth nothing if that is something
+ * else than before: what it newly selects need not have changed since. */
+static int ask_for(struct hub_sub *sub, const struct hub_profile *profile, bool metadata_only)
+{
+    struct kr_buf opening = {.max = OPENING_MAX};
+    int rc = hub_sync_opening(sub->wanted->type, profile, metadata_only, &opening);
+
+    if (!kr_bytes_eq(kr_buf_bytes(&opening), kr_buf_bytes(&sub->opening)))
+        sub->shelf->origin_version[0] = '\0';
+    kr_buf_deinit(&sub->opening);
+    sub->opening = opening;
+    return rc;
+}
+
 static bool open_on(struct hub_sub *sub, struct kr_conn *conn, const struct hub_profile *profile)
 {
     struct hub_subscriptions *s = sub->site->owner;
@@ -130,8 +144,7 @@ static bool open_on(struct hub_sub *sub, struct kr_conn *conn, const struct hub_
         .owner = sub,
     };
 
-    sub->opening.n = 0;
-    if (hub_sync_opening(sub->wanted->type, profile, cfg.metadata_only, &sub->opening) != 0)
+    if (ask_for(sub, profile, cfg.metadata_only) != 0)
         return false;
     sub->sync = hub_sync_in_open(&cfg);
     if (sub->sync == NULL)

@@ -331,7 +331,10 @@ static void on_problem(struct hub_sync_in *s)
     else if (s->in_step)
         shelf->stale_since_wall_ms = 0;
     /* The type is gone, and discovery of the cluster agrees: so are its objects. */
-    if (s->batch.problem == KR_SYNC_NOT_SERVED && shelf->objects != 0)
+    if (s->batch.problem != KR_SYNC_NOT_SERVED)
+        return;
+    shelf->origin_version[0] = '\0'; /* should it come back, it is another one */
+    if (shelf->objects != 0)
         hub_shelf_clear(shelf, false);
 }
 

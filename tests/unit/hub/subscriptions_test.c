@@ -274,6 +274,28 @@ static void test_reload_when_profile_differs_then_starts_again_and_else_not(void
     world_deinit(&w);
 }
 
+/* What another profile selects need not have changed since that version: an agent that went on from
+ * there would leave it out. */
+static void test_reload_when_profile_differs_then_no_version_was_reached(void **state)
+{
+    struct world w;
+    struct agent a;
+
+    (void)state;
+    start(&w, &a, "profiles: [{name: p, resources: [pods], labelSelector: a=b, always: true}]\n");
+    agent_put(open_call(&a, "pods"), "a", "p1", "7");
+    agent_end_snapshot(open_call(&a, "pods"), "7");
+    agent_lose(&a);
+    agent_join(&a, &w, "edge-1", true);
+    agent_catalog(&a, types);
+    assert_string_equal(open_call(&a, "pods")->version, "7");
+    use_file(&w, "profiles: [{name: p, resources: [pods], always: true}]\n");
+    assert_true(open_call(&a, "pods")->holds);
+    assert_string_equal(open_call(&a, "pods")->version, "");
+    agent_lose(&a);
+    world_deinit(&w);
+}
+
 static void test_remove_when_cluster_leaves_for_good_then_events_and_nothing_left(void **state)
 {
     struct world w;
@@ -360,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_want_when_secrets_or_events_then_denied_unless_named),
         cmocka_unit_test(test_profile_when_always_then_on_its_clusters_only),
         cmocka_unit_test(test_reload_when_profile_differs_then_starts_again_and_else_not),
+        cmocka_unit_test(test_reload_when_profile_differs_then_no_version_was_reached),
         cmocka_unit_test(test_remove_when_cluster_leaves_for_good_then_events_and_nothing_left),
         cmocka_unit_test(test_completeness_when_agent_is_away_then_stale),
         cmocka_unit_test(test_catalog_when_garbage_comes_then_what_was_told_stays),
