@@ -103,7 +103,8 @@ static void on_hup(void *owner, int signum)
 {
     struct agent *a = owner;
     struct kr_note why = {""};
-    bool whole = told(a, agent_core_load_policy(&a->c, &why), &why);
+    bool other_policy = false;
+    bool whole = told(a, agent_core_load_policy(&a->c, &other_policy, &why), &why);
 
     (void)signum;
     whole = told(a, agent_trust_load(&a->c, &why), &why) && whole;
@@ -112,6 +113,8 @@ static void on_hup(void *owner, int signum)
     agent_parts_reopen(&a->c);
     agent_renew_retry(&a->keeper.renew);
     agent_links_retry(&a->links);
+    if (other_policy)
+        agent_links_replace(&a->links);
 }
 
 static const char *first_env(const char *a, const char *b)

@@ -27,7 +27,7 @@ static void find_namespace(const struct agent_options *o, char *out, size_t size
     kr_buf_deinit(&text);
 }
 
-int agent_core_load_policy(struct agent_core *c, struct kr_note *why)
+int agent_core_load_policy(struct agent_core *c, bool *changed, struct kr_note *why)
 {
     struct agent_policy *policy;
     char own[64];
@@ -37,6 +37,7 @@ int agent_core_load_policy(struct agent_core *c, struct kr_note *why)
     rc = agent_policy_load(&policy, c->options->policy_file, own[0] != '\0' ? own : NULL, why);
     if (rc != 0)
         return rc;
+    *changed = c->policy != NULL && !agent_policy_same(c->policy, policy);
     agent_policy_destroy(c->policy);
     c->policy = policy;
     return 0;
@@ -45,6 +46,8 @@ int agent_core_load_policy(struct agent_core *c, struct kr_note *why)
 int agent_core_init(struct agent_core *c, const struct agent_options *options, struct kr_log *log,
                     struct kr_note *why)
 {
+    bool changed;
+
     *c = (struct agent_core){.options = options, .log = log};
     kr_rand_init(&c->rand);
     kr_rand_secret(c->boot_id, sizeof c->boot_id);
@@ -59,7 +62,7 @@ int agent_core_init(struct agent_core *c, const struct agent_options *options, s
         return kr_note_set(why, KR_ENOMEM, "out of memory");
     kr_metric_set(kr_metrics_get(c->metrics, AGENT_BUILD_INFO, KR_VERSION), 1);
     c->m_exchanges = kr_metrics_series(c->metrics, AGENT_EXCHANGES, NULL, 0);
-    return agent_core_load_policy(c, why) != 0 ? KR_EINVAL : 0;
+    return agent_core_load_policy(c, &changed, why) != 0 ? KR_EINVAL : 0;
 }
 
 void agent_core_deinit(struct agent_core *c)

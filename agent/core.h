@@ -62,7 +62,7 @@ struct agent_core {
 int agent_core_init(struct agent_core *c, const struct agent_options *options, struct kr_log *log,
                     struct kr_note *why);
 void agent_core_deinit(struct agent_core *c);
-/* Reads the policy anew; on failure the old one stays. */
-int agent_core_load_policy(struct agent_core *c, struct kr_note *why);
+/* Reads the policy anew; on failure the old one stays. *changed: it was another one. */
+int agent_core_load_policy(struct agent_core *c, bool *changed, struct kr_note *why);
 
 #endif

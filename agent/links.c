@@ -6,6 +6,7 @@
 
 #define LOOK_MS 250
 #define CHANGE_MS 50000 /* a hub closes them after 60 s */
+#define REPLACE_MS 5000
 
 static void on_look(struct kr_timer *t);
 
@@ -92,6 +93,9 @@ static void on_look(struct kr_timer *t)
         for (size_t i = 0; i < ls->old_count; i++)
             agent_link_drain(ls->old[i]);
     }
+    if (ls->old_cut_ms != 0 && (ls->old_until_ms == 0 || ls->old_until_ms > ls->old_cut_ms) &&
+        ls->c->sched->now_ms >= ls->old_cut_ms)
+        ls->old_until_ms = ls->old_cut_ms;
     for (size_t i = 0; i < ls->old_count; i++) {
         if (!end_old(ls, ls->old[i]))
             ls->old[left++] = ls->old[i];
@@ -130,10 +134,17 @@ void agent_links_change(struct agent_links *ls)
     while (ls->count != 0 && ls->old_count < AGENT_LINKS_MAX)
         ls->old[ls->old_count++] = ls->links[--ls->count];
     ls->old_until_ms = 0;
+    ls->old_cut_ms = 0;
     kr_timer_start(ls->c->sched, &ls->change, LOOK_MS);
     if (make(ls, &why) != 0)
         KR_LOG_AT(ls->c->log, KR_LOG_ERROR, "no-links", KR_S("reason", why.text));
     agent_links_start(ls);
+}
+
+void agent_links_replace(struct agent_links *ls)
+{
+    agent_links_change(ls);
+    ls->old_cut_ms = ls->c->sched->now_ms + REPLACE_MS;
 }
 
 /* ---- the end ---- */

@@ -65,6 +65,7 @@ struct agent_policy { /* read it */
     struct kr_jwks *keys; /* of verified.jwksFile; verified.c reads them again */
     int64_t keys_mtime_ns;
     int64_t keys_looked_ms;
+    struct kr_bytes text; /* the file as it was read */
     struct kr_arena arena;
 };
 
@@ -78,6 +79,8 @@ struct agent_verdict {
 int agent_policy_load(struct agent_policy **out, const char *file, const char *own_namespace,
                       struct kr_note *why);
 void agent_policy_destroy(struct agent_policy *p);
+/* Whether both come from the same text. */
+bool agent_policy_same(const struct agent_policy *a, const struct agent_policy *b);
 void agent_policy_check(const struct agent_policy *p, const struct kr_request_info *ri,
                         bool upgrade, struct agent_verdict *out);
 /* Whether objects of that type may be synced to a hub. */

@@ -189,6 +189,7 @@ static int parse(struct raw *raw, const char *file, struct kr_bytes text, struct
 
     if (rc != 0)
         return kr_note_set(why, rc, "%.80s: %.120s", file, cause.text);
+    raw->p.text = kr_arena_copy(&raw->p.arena, text);
     rc = read_all(&r, raw);
     kr_yaml_destroy(r.doc);
     return rc;
@@ -229,6 +230,11 @@ int agent_policy_load(struct agent_policy **out, const char *file, const char *o
     *p = raw.p;
     *out = p;
     return 0;
+}
+
+bool agent_policy_same(const struct agent_policy *a, const struct agent_policy *b)
+{
+    return kr_bytes_eq(a->text, b->text) && (a->text.p == NULL) == (b->text.p == NULL);
 }
 
 void agent_policy_destroy(struct agent_policy *p)

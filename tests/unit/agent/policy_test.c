@@ -121,6 +121,7 @@ static void with_namespace(const char *dir, const char *text, const char *expect
     struct agent_options options = {.service_account_dir = dir};
     struct agent_core c = {.options = &options};
     struct kr_note why = {""};
+    bool changed = true;
     char path[128];
     FILE *f;
 
@@ -128,7 +129,8 @@ static void with_namespace(const char *dir, const char *text, const char *expect
     f = fopen(path, "w");
     assert_non_null(f);
     assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
-    assert_int_equal(agent_core_load_policy(&c, &why), 0);
+    assert_int_equal(agent_core_load_policy(&c, &changed, &why), 0);
+    assert_false(changed);
     if (expected == NULL)
         assert_null(c.policy->own_namespace);
     else
