@@ -166,7 +166,7 @@ static void list(struct answer *a)
 
 static void expired(struct answer *a)
 {
-    if (one_in(a, 2)) {
+    if (!a->s->as_event) {
         refuse(a, 410, "Expired", "");
         return;
     }
@@ -189,7 +189,7 @@ static void begin_watch(struct answer *a)
         expired(a);
         return;
     }
-    if (a->at > s->now.version) {
+    if (a->at > s->now.version && !s->waits) {
         refuse(a, 504, "Timeout", "ResourceVersionTooLarge");
         return;
     }
@@ -234,7 +234,7 @@ static void go_on_watch(struct answer *a)
         if (c->type == a->how.type)
             tell(a, c);
     }
-    if (a->next == s->n && now >= a->bookmark_ms) {
+    if (a->next == s->n && now >= a->bookmark_ms && a->at <= s->now.version) {
         a->at = s->now.version;
         text_bookmark(&a->body, &a->how, a->at, false);
         a->bookmark_ms = now + kr_rand_ms(&a->f->w.rand, 1000, 60000);

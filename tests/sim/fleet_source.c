@@ -19,6 +19,8 @@ void source_init(struct source *s, struct kr_rand *rand)
     s->tables = !one_in(rand, 3);
     s->streams = !one_in(rand, 3);
     s->aggregated = !one_in(rand, 3);
+    s->as_event = one_in(rand, 2);
+    s->waits = one_in(rand, 2);
     s->page = 3 + (unsigned)kr_rand_below(rand, THINGS);
 }
 

@@ -94,6 +94,8 @@ struct source {
     bool tables;      /* it makes Tables */
     bool streams;     /* it knows WatchList */
     bool aggregated;  /* discovery in one document */
+    bool as_event;    /* 410 of a watch comes as an event, not as a status */
+    bool waits; /* it keeps who asks for a version of the future waiting, rather than refuse */
     unsigned page;
     bool left[TYPES][THINGS]; /* since the last quiet point it was gone, or not selected */
 };
