@@ -165,9 +165,11 @@ class Rules:
                    ("namespaces" not in rule or space in rule["namespaces"])
                    for p in self.of(user) if self.has_cluster(p, cluster) for rule in p["rules"])
 
-    def anything(self, user, verb, resource):
-        """Whether the fleet view of it is open to them at all."""
-        return any(self.gives(rule, verb, resource) for p in self.of(user) for rule in p["rules"])
+    def anything(self, user, verb, resource, space=None):
+        """Whether the fleet view of it, or of that namespace of it, is open to them at all."""
+        return any(self.gives(rule, verb, resource) and
+                   (space is None or space in rule.get("namespaces", (space,)))
+                   for p in self.of(user) for rule in p["rules"])
 
     def clusters(self, user, verb, resource, all_clusters):
         """Those of which they may see at least a part."""

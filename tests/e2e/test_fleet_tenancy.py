@@ -83,7 +83,7 @@ class Tenants:
     def ask_list(self, query):
         words = [f"limit={query.limit}"] if query.limit else []
         answer = self.get(query, *words)
-        if not self.rules.anything(query.user, "list", query.resource):
+        if not self.rules.anything(query.user, "list", query.resource, query.space):
             assert answer.status == 403, (query, answer)
             return
         assert answer.status == 200, (query, answer)
@@ -121,7 +121,7 @@ class Tenants:
             answer = self.client(user).get(
                 f"{STAR}{query.path}?limit=3&continue={text}" + "".join(
                     f"&{k}={v.replace(' ', '%20')}" for k, v in query.words.items()), query.headers)
-            allowed = self.rules.anything(user, "list", query.resource)
+            allowed = self.rules.anything(user, "list", query.resource, query.space)
             assert answer.status == (410 if allowed else 403), (query, user, answer)
             query.check_bytes(self.rules, self.names, answer.body, "an error")
 
@@ -130,7 +130,7 @@ class Tenants:
         stream = self.client(query.user).start(
             "GET", f"{STAR}{query.path}?" + "&".join(["watch=1", INITIAL, *words]), query.headers)
         stream.wait_headers(20)
-        if not self.rules.anything(query.user, "watch", query.resource):
+        if not self.rules.anything(query.user, "watch", query.resource, query.space):
             stream.wait_end()
             assert stream.status == 403, (query, stream.body)
         else:
@@ -173,7 +173,7 @@ class Tenants:
         for query, token, objects, got in self.tokens:
             self.count("old token")
             answer = self.get(query, "limit=1", f"continue={token}")
-            allowed = self.rules.anything(query.user, "list", query.resource)
+            allowed = self.rules.anything(query.user, "list", query.resource, query.space)
             assert answer.status in ((200, 410) if allowed else (403,)), (query, answer)
             if answer.status != 200:
                 continue
@@ -198,7 +198,7 @@ class Tenants:
             stream = self.client(user).start(
                 "GET", f"{STAR}{query.path}?" + "&".join(["watch=1", begin, *words]), query.headers)
             stream.wait_headers(20)
-            allowed = self.rules.anything(user, "watch", query.resource)
+            allowed = self.rules.anything(user, "watch", query.resource, query.space)
             assert stream.status == (200 if allowed else 403), (query, stream.body)
             if allowed:
                 before = set() if begin == INITIAL else query.chosen(self.truth, self.rules)
