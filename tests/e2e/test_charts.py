@@ -338,6 +338,8 @@ def test_charts_names_that_look_like_numbers_stay_text(tmp_path):
     ({"policy": {"identity": "verified"}}, "verified needs policy.verified"),
     ({"policy": {"identity": "fixed", "rules": [{"resources": ["*"], "verbs": ["get"]}]}},
      "cannot be said in RBAC"),
+    ({"hubs": ["hub:0"]}, "has no port"),
+    ({"hubs": ["hub:65536"]}, "has no port"),
 ])
 def test_charts_agent_values_that_cannot_work_are_refused(helm, more, text):
     with pytest.raises(Refused) as refused:
@@ -434,6 +436,16 @@ def test_charts_rights_follow_the_policy(helm):
     assert [(r["apiGroups"], r["resources"], r["verbs"]) for r in role["rules"]] == [
         ([""], ["pods"], ["get"]), ([""], ["pods/log"], ["get"]), (["apps"], ["deployments/scale"], ["get"])]
     assert {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]} in rules_of(fixed)
+    # `connect` is no verb of RBAC, and what connects is a get or a create there.
+    connects = {"policy": {"mode": "read-write", "exec": True, "identity": "fixed", "rules": [
+        {"resources": ["pods", "pods/exec", "services/proxy"], "verbs": ["list", "connect"]}]}}
+    rights = singles(rules_of(helm.template(AGENT, merged(AGENT_VALUES, connects))))
+    assert {("get", "", "pods/exec", "*"), ("create", "", "pods/exec", "*"), ("patch", "", "services/proxy", "*"),
+            ("list", "", "pods", "*")} <= rights
+    assert not [r for r in rights if r[0] == "connect" or (r[0], r[2]) == ("create", "pods")]
+    connects["policy"]["exec"] = False
+    rights = singles(rules_of(helm.template(AGENT, merged(AGENT_VALUES, connects))))
+    assert not {v for v, _, r, _ in rights if r == "pods/exec"} & {"get", "create", "connect"}
     every = helm.template(AGENT, merged(values_of(AGENT, "all"), {"rbac": {
         "memberTokens": True, "impersonate": {"users": ["edge:alice"], "groups": ["edge:dev"]}}}))
     assert singles(rules_of(every)) >= {

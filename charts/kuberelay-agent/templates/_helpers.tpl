@@ -72,6 +72,10 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- if not (regexMatch "^(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9.-]+):[0-9]{1,5}$" (toString .)) -}}
 {{- fail (printf "hubs: %q is not HOST:PORT" (toString .)) -}}
 {{- end -}}
+{{- $port := regexReplaceAll "^.*:" (toString .) "" | atoi -}}
+{{- if or (lt $port 1) (gt $port 65535) -}}
+{{- fail (printf "hubs: %q has no port that there is" (toString .)) -}}
+{{- end -}}
 {{- end -}}
 {{- $roots := 0 -}}
 {{- range list $v.ca.pem $v.ca.existingConfigMap $v.ca.pin }}{{ if . }}{{ $roots = add1 $roots }}{{ end }}{{ end -}}
@@ -146,10 +150,16 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 {{- $path := splitn "/" 2 . -}}
 {{- $name := splitn "." 2 $path._0 }}
-{{- if $verbs }}
+{{- $mine := $verbs }}
+{{- if has "connect" $verbs }}
+{{- /* RBAC has no such verb: what connects is a get or a create, behind /proxy whatever the method is. */ -}}
+{{- $mine = without $verbs "connect" | concat (ternary (list "get" "create" "update" "patch" "delete") (list "get" "create") (eq ($path._1 | default "") "proxy")) | uniq }}
+{{- if not (has ($path._1 | default "") (ternary (list "exec" "attach" "portforward" "proxy") (list "proxy") (eq (toString $.policy.exec) "true"))) }}{{ $mine = without $verbs "connect" }}{{ end }}
+{{- end }}
+{{- if $mine }}
 - apiGroups: [{{ $name._1 | default "" | quote }}]
   resources: [{{ if $path._1 }}{{ printf "%s/%s" $name._0 $path._1 | quote }}{{ else }}{{ $name._0 | quote }}{{ end }}]
-  verbs: {{ toJson $verbs }}
+  verbs: {{ toJson $mine }}
 {{- end }}
 {{- end -}}
 {{- end -}}
