@@ -219,7 +219,7 @@ static void on_accept(void *owner, int fd, const char *peer)
     kr_metric_add(f->m_conns, 1);
     pipe = kr_tls_accept(w->io, &start, NULL);
     if (pipe != NULL)
-        hub_handshake_begin(&f->handshakes, &c->handshake, pipe);
+        hub_handshake_begin(&f->handshakes, &c->handshake, pipe, peer);
     else
         client_free(c);
 }
@@ -227,7 +227,7 @@ static void on_accept(void *owner, int fd, const char *peer)
 struct hub_front *hub_front_create(struct hub_worker *w, struct kr_note *why)
 {
     struct hub_front *f = calloc(1, sizeof *f);
-    struct kr_listener_config cfg = {.on_accept = on_accept, .owner = f};
+    struct kr_listener_config cfg = {.on_accept = on_accept, .owner = f, .peer_speaks_first = true};
     struct kr_hostport at;
 
     if (f == NULL)

@@ -142,7 +142,7 @@ static void on_accept(void *owner, int fd, const char *peer)
     kr_metric_add(g->m_conns, 1);
     pipe = kr_tls_accept(w->io, &start, NULL);
     if (pipe != NULL)
-        hub_handshake_begin(&g->handshakes, &u->handshake, pipe);
+        hub_handshake_begin(&g->handshakes, &u->handshake, pipe, peer);
     else
         guest_free(u);
 }
@@ -151,8 +151,10 @@ struct hub_gate *hub_gate_create(struct hub_worker *w, struct hub_enroll *enroll
                                  struct kr_note *why)
 {
     struct hub_gate *g = calloc(1, sizeof *g);
-    struct kr_listener_config cfg = {
-        .on_accept = on_accept, .owner = g, .user_timeout_ms = USER_TIMEOUT_MS};
+    struct kr_listener_config cfg = {.on_accept = on_accept,
+                                     .owner = g,
+                                     .peer_speaks_first = true,
+                                     .user_timeout_ms = USER_TIMEOUT_MS};
     struct kr_hostport at;
 
     if (g == NULL)

@@ -15,6 +15,10 @@
 #define TOMBSTONE_MS (INT64_C(90) * 24 * 3600 * 1000)
 #define RETIRE_MS 60000 /* tunnels of the key before the one in use */
 #define PEERS_MAX 512
+/* Of clusters whose certificates come from elsewhere: a Secret reaches each pod that mounts it in
+ * its own time, minutes after another one, so that agents which share it use both keys for a while.
+ */
+#define LATE_MS 600000
 #define SWITCH_MS 3000 /* in which handshakes with the older key may still be under way */
 
 struct hub_registry {
@@ -234,15 +238,22 @@ static int judge_instance(const struct look *l, struct kr_note *why)
     return 0;
 }
 
+static int64_t since_switch(const struct hub_registry *r, const struct look *l)
+{
+    return r->w->sched->now_wall_ms - l->instance.switched_wall_ms;
+}
+
 /* An older key than the one in use was shown: its holder has not got the newer one. */
 static int meet_old_key(struct hub_registry *r, const struct kr_identity *id, const char *from,
                         struct look *l, struct kr_note *why)
 {
-    bool switching = r->w->sched->now_wall_ms - l->instance.switched_wall_ms < SWITCH_MS;
+    bool switching = since_switch(r, l) < SWITCH_MS;
     struct hub_trust_event e = {.generation = l->instance.generation,
                                 .code = r->required ? 403 : 200,
                                 .message = "a key came back that a newer one had replaced"};
 
+    if (l->cluster.external && since_switch(r, l) < LATE_MS)
+        return 0;
     if (!switching)
         audit(r, r->required ? "lock" : "clone", id, from, &e);
     if (!r->required) {
@@ -316,7 +327,7 @@ int hub_registry_review(struct hub_registry *r, const struct kr_identity *id, bo
 /* ---- recording ---- */
 
 /* Tunnels with the key before it may end what they do. */
-static void retire_others(struct hub_registry *r, const struct kr_identity *id)
+static void retire_others(struct hub_registry *r, const struct kr_identity *id, int64_t after_ms)
 {
     KR_LIST_FOREACH(node, &r->seats)
     {
@@ -324,7 +335,19 @@ static void retire_others(struct hub_registry *r, const struct kr_identity *id)
 
         if (strcmp(s->id->name, id->name) == 0 && strcmp(s->id->instance, id->instance) == 0 &&
             !same(s->id->spki_sha256, id->spki_sha256) && s->retire_ms == 0)
-            s->retire_ms = r->w->sched->now_ms + RETIRE_MS;
+            s->retire_ms = r->w->sched->now_ms + after_ms;
+    }
+}
+
+/* It may stay for as long as its key may be late. */
+static void retire_late(struct hub_registry *r, const struct kr_identity *id, const struct look *l)
+{
+    KR_LIST_FOREACH(node, &r->seats)
+    {
+        struct hub_seat *s = KR_CONTAINER_OF(node, struct hub_seat, link);
+
+        if (s->id == id)
+            s->retire_ms = r->w->sched->now_ms + LATE_MS - since_switch(r, l);
     }
 }
 
@@ -336,6 +359,8 @@ static int record_key(struct hub_registry *r, const struct kr_identity *id, cons
     uint64_t expected = l->has_instance ? i->generation : 0;
     int rc;
 
+    if (l->age == KEY_OLD && r->required)
+        retire_late(r, id, l);
     if (l->age == KEY_CURRENT || l->age == KEY_OLD)
         return 0;
     if (l->has_instance) {
@@ -362,7 +387,7 @@ static int record_key(struct hub_registry *r, const struct kr_identity *id, cons
     e.generation = i->generation;
     audit(r, "switch", id, from, &e);
     if (r->required)
-        retire_others(r, id);
+        retire_others(r, id, l->cluster.external ? LATE_MS : RETIRE_MS);
     return 0;
 }
 

@@ -181,6 +181,11 @@ void kr_loop_post_next(struct kr_loop *loop, struct kr_task *t)
         kr_list_append(&loop->next, &t->link);
 }
 
+int64_t kr_loop_clock_us(void)
+{
+    return now_us(CLOCK_MONOTONIC);
+}
+
 uint64_t kr_loop_turns(const struct kr_loop *loop)
 {
     return loop->turns;

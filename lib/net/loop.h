@@ -70,6 +70,8 @@ void kr_wake_stop(struct kr_wake *w);
 void kr_wake_send(struct kr_wake *w);
 
 /* How many turns there were. */
+/* A monotonic clock, to measure work by. */
+int64_t kr_loop_clock_us(void);
 uint64_t kr_loop_turns(const struct kr_loop *loop);
 /* The longest turn (without the waiting) since the last time this was asked. */
 int64_t kr_loop_take_lag_ms(struct kr_loop *loop);

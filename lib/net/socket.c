@@ -155,6 +155,8 @@ static int listen_tcp(struct kr_listener *l, int *fd, struct kr_note *why)
         set_option(*fd, SOL_SOCKET, SO_REUSEPORT, 1);
     if (l->at.u.sa.sa_family == AF_INET6)
         set_option(*fd, IPPROTO_IPV6, IPV6_V6ONLY, !IN6_IS_ADDR_UNSPECIFIED(&l->at.u.v6.sin6_addr));
+    if (l->cfg.peer_speaks_first)
+        set_option(*fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1);
     if (bind(*fd, &l->at.u.sa, l->at.len) != 0 || listen(*fd, BACKLOG) != 0)
         return KR_EIO;
     if (getsockname(*fd, &l->at.u.sa, &l->at.len) != 0)

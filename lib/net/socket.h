@@ -17,6 +17,7 @@ struct kr_listener_config {
     const char *unix_path;        /* instead of `at`: a Unix socket, replaced if stale */
     bool unix_open;               /* mode 0666 and not 0600: the owner judges who connects */
     bool reuse_port;              /* several listeners on one port, the kernel spreads */
+    bool peer_speaks_first;       /* TCP: who says nothing is not accepted for a second or more */
     int user_timeout_ms;          /* for what is accepted, see kr_socket_tune */
     /* Takes the descriptor. `peer` is "ip:port" ("unix" for a Unix socket), lent. */
     void (*on_accept)(void *owner, int fd, const char *peer);

@@ -349,10 +349,12 @@ static bool may_read(struct kr_stream *s)
 
     if (!s->hold)
         return true;
-    if (io->shake_turn != turn)
+    if (io->shake_turn != turn) {
         io->shakes = 0;
+        io->shake_us = 0;
+    }
     io->shake_turn = turn;
-    return io->shakes++ < KR_STREAM_SHAKES;
+    return io->shakes++ < KR_STREAM_SHAKES && io->shake_us < KR_STREAM_SHAKE_US;
 }
 
 static void receive(struct kr_stream *s)
@@ -419,12 +421,16 @@ static void on_ready(struct kr_fd *f, unsigned events)
 static void on_shake_task(struct kr_task *t)
 {
     struct kr_stream *s = KR_CONTAINER_OF(t, struct kr_stream, shake_task);
+    struct kr_tls_io *io = s->io;
+    int64_t begun_us;
 
     if (!may_read(s)) {
-        kr_loop_post_next(s->io->loop, &s->shake_task);
+        kr_loop_post_next(io->loop, &s->shake_task);
         return;
     }
+    begun_us = kr_loop_clock_us();
     receive(s);
+    io->shake_us += kr_loop_clock_us() - begun_us;
     watch(s);
 }
 

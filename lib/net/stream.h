@@ -23,7 +23,8 @@ enum {
     KR_STREAM_OUT = 256 * 1024,
     KR_STREAM_OUT_STOP = 192 * 1024, /* no more is asked of the user beyond that */
     KR_STREAM_TURN = 256 * 1024,     /* read in one turn */
-    KR_STREAM_SHAKES = 8,            /* handshake steps in one turn, about 5 ms of work */
+    KR_STREAM_SHAKES = 8,            /* handshake steps in one turn, */
+    KR_STREAM_SHAKE_US = 3000,       /* none begins once they have taken so long */
     KR_STREAM_FLUSH_MS = 5000,
 };
 
@@ -50,6 +51,7 @@ struct kr_tls_io { /* the fields belong to stream.c; codecs use in, in_at, in_n 
     size_t count;
     uint64_t shake_turn; /* the turn that `shakes` counts in */
     unsigned shakes;
+    int64_t shake_us; /* that they took */
     struct kr_lingers lingers;
     void *idle_ctx; /* tls_slim.c's, with how it is freed */
     void (*idle_free)(void *idle_ctx);

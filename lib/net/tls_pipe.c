@@ -34,6 +34,7 @@ struct tls_pipe {
     struct kr_task done_task;
     int64_t key_updates_ms; /* leaky bucket: when it will be empty */
     uint32_t records;       /* written with this key */
+    int64_t step_ms;        /* when the handshake last answered; 0: not yet */
     int judged;             /* the judge's code */
     bool ready;             /* the handshake is complete */
     bool told;              /* the owner knows how it ended */
@@ -252,6 +253,8 @@ static void handshake(struct tls_pipe *t)
 
     ERR_clear_error();
     n = SSL_do_handshake(t->ssl);
+    if (t->s.io->out_n != 0)
+        t->step_ms = t->s.io->sched->now_ms;
     if (n == 1 && alpn_is_missing(t)) {
         kr_stream_fail(&t->s, KR_ETLS, "the peer does not speak our application protocol (ALPN)");
         return;
@@ -500,6 +503,18 @@ void kr_tls_pipe_discard(struct kr_pipe *p)
 {
     KR_ASSERT(p->user_ops == NULL);
     destroy(KR_CONTAINER_OF(p, struct kr_stream, pipe));
+}
+
+struct kr_tls_progress kr_tls_pipe_progress(const struct kr_pipe *p)
+{
+    const struct kr_stream *s = KR_CONTAINER_OF(p, const struct kr_stream, pipe);
+    const struct tls_pipe *t = KR_CONTAINER_OF(s, const struct tls_pipe, s);
+
+    return (struct kr_tls_progress){
+        .waits_for_us = kr_list_linked(&s->shake_task.link) || kr_list_linked(&t->done_task.link),
+        .answered = t->step_ms != 0,
+        .since_ms = t->step_ms,
+    };
 }
 
 size_t kr_tls_pipe_queued(const struct kr_pipe *p)

@@ -72,6 +72,14 @@ void kr_tls_pipe_release(struct kr_pipe *p);
 void kr_tls_pipe_adopt(struct kr_pipe *p, struct kr_tls_io *io);
 void kr_tls_pipe_discard(struct kr_pipe *p); /* a released one that nobody wants */
 
+/* During a handshake. */
+struct kr_tls_progress {
+    bool waits_for_us; /* what the peer sent waits for its turn */
+    bool answered;     /* the peer has sent something whole */
+    int64_t since_ms;  /* when that was answered last; 0: never */
+};
+struct kr_tls_progress kr_tls_pipe_progress(const struct kr_pipe *p);
+
 /* Bytes that wait in the pipe because the socket did not take them (a gauge). */
 size_t kr_tls_pipe_queued(const struct kr_pipe *p);
 
