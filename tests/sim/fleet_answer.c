@@ -130,7 +130,7 @@ static struct snapshot *snapshot_of(struct answer *a, unsigned *from)
     world_check(world_of(a), sscanf(a->q.cont, "%u-%llu-%u", &which, &version, from) == 3,
                 "a token that nobody gave: %s", a->q.cont);
     snap = &s->pages[which % SNAPSHOTS];
-    return snap->version == version && version >= s->compacted ? snap : NULL;
+    return snap->version == version && version >= s->compacted && !faulty(a, 12) ? snap : NULL;
 }
 
 static void list(struct answer *a)
