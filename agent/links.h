@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* links: all lanes to all hubs. When the agent's certificate changes, tunnels with the new one come
  * first; once one is accepted, those with the old one take nothing new and end: when they are idle,
- * at the latest after 50 s. So they do when the policy has changed, but after 5 s, whatever hubs do:
- * what runs over them was judged by the policy before.
- * Limits: 512 links. Threads: the agent's. */
+ * at the latest after 50 s. So they do when the policy has changed, but after 5 s, whatever hubs
+ * do: what runs over them was judged by the policy before. Limits: 512 links. Threads: the agent's.
+ */
 #ifndef AGENT_LINKS_H
 #define AGENT_LINKS_H
 
