@@ -84,6 +84,17 @@ struct hub_reader_sight *hub_fleet_sight(const struct hub_fleet_config *f,
 bool hub_reader_sight_shows(const struct hub_reader_sight *s, struct kr_bytes ns);
 const struct hub_sight *hub_reader_sight_ops(const struct hub_reader_sight *s);
 void hub_reader_sight_destroy(struct hub_reader_sight *s);
+/* What one rule for readers gives, to tell somebody what they may do. */
+struct hub_reader_rights {
+    bool list;
+    bool watch;
+    bool all;                           /* resources: but for what must be named */
+    const struct kr_strings *resources; /* those that are named */
+};
+/* Of the i-th rule, in a namespace (empty: any); nothing if it is not for them. False behind the
+ * last. */
+bool hub_fleet_rights(const struct hub_fleet_config *f, const struct hub_reader *who, size_t i,
+                      struct kr_bytes ns, struct hub_reader_rights *out);
 /* Whether the reader may see anything of that cluster (for discovery). */
 bool hub_fleet_may_see_cluster(const struct hub_fleet_config *f, const struct hub_reader *who,
                                const char *cluster);

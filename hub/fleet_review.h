@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fleet_review: SelfSubjectAccessReview at /clusters/ and a star (kubectl auth can-i): answered by
- * the hub, for what the fleet view shows. What is asked below /clusters/NAME goes to the cluster.
- * Limits: a body of 64 KiB, JSON or protobuf. Threads: the worker's. */
+/* fleet_review: SelfSubjectAccessReview and SelfSubjectRulesReview at /clusters/ and a star
+ * (kubectl auth can-i, --list): answered by the hub, for what the fleet view shows. What is asked
+ * below /clusters/NAME goes to the cluster. Limits: a body of 64 KiB, JSON or protobuf. Threads:
+ * the worker's. */
 #ifndef HUB_FLEET_REVIEW_H
 #define HUB_FLEET_REVIEW_H
 

@@ -111,6 +111,28 @@ void hub_reader_sight_destroy(struct hub_reader_sight *s)
     free(s);
 }
 
+bool hub_fleet_rights(const struct hub_fleet_config *f, const struct hub_reader *who, size_t i,
+                      struct kr_bytes ns, struct hub_reader_rights *out)
+{
+    struct hub_reader lists = *who;
+    struct hub_reader watches = *who;
+    const struct hub_reader_rule *r;
+
+    *out = (struct hub_reader_rights){.list = false};
+    if (i >= f->reader_count)
+        return false;
+    r = &f->readers[i];
+    lists.watches = false;
+    watches.watches = true;
+    out->all = r->resources.all;
+    out->resources = &r->resources.in;
+    if (ns.n != 0 && !kr_names_have(&r->namespaces, ns))
+        return true;
+    out->list = is_reader(r, &lists);
+    out->watch = is_reader(r, &watches);
+    return true;
+}
+
 bool hub_fleet_may_see_cluster(const struct hub_fleet_config *f, const struct hub_reader *who,
                                const char *cluster)
 {

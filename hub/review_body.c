@@ -15,6 +15,7 @@ enum { UNKNOWN_RAW = 2, REVIEW_SPEC = 2, SPEC_RESOURCE = 1, SPEC_OTHER = 2 };
 /* By number of the field, from 1 on. */
 static const char *const resource_names[NAMES_MAX] = {
     NULL, "namespace", "verb", "group", "version", "resource", "subresource", "name"};
+static const char *const rules_names[NAMES_MAX] = {NULL, "namespace"};
 static const char *const other_names[NAMES_MAX] = {NULL, "path", "verb"};
 
 /* The one field `number`, a message; *out is {NULL, 0} if it is not there. Twice would be one
@@ -67,19 +68,43 @@ static int put_attributes(struct kr_json_out *o, struct kr_bytes spec, uint32_t 
     return rc;
 }
 
-int hub_review_body_to_json(struct kr_bytes body, struct kr_buf *json)
+static int find_spec(struct kr_bytes body, struct kr_bytes *spec)
 {
     struct kr_bytes raw;
-    struct kr_bytes spec;
-    struct kr_json_out o;
     int rc = kr_proto_body_is(body) ? 0 : KR_EPROTO;
 
     if (rc == 0)
         rc = find(kr_bytes_skip(body, MAGIC_BYTES), UNKNOWN_RAW, &raw);
     if (rc == 0)
-        rc = find(raw, REVIEW_SPEC, &spec);
-    if (rc != 0 || spec.p == NULL)
-        return KR_EPROTO;
+        rc = find(raw, REVIEW_SPEC, spec);
+    return rc != 0 || spec->p == NULL ? KR_EPROTO : 0;
+}
+
+int hub_rules_body_to_json(struct kr_bytes body, struct kr_buf *json)
+{
+    struct kr_bytes spec;
+    struct kr_json_out o;
+    int rc = find_spec(body, &spec);
+
+    if (rc != 0)
+        return rc;
+    kr_json_out_init(&o, json);
+    kr_json_out_object(&o, NULL);
+    kr_json_out_object(&o, "spec");
+    rc = put_texts(&o, rules_names, spec);
+    kr_json_out_end(&o);
+    kr_json_out_end(&o);
+    return rc == 0 ? o.rc : rc;
+}
+
+int hub_review_body_to_json(struct kr_bytes body, struct kr_buf *json)
+{
+    struct kr_bytes spec;
+    struct kr_json_out o;
+    int rc = find_spec(body, &spec);
+
+    if (rc != 0)
+        return rc;
     kr_json_out_init(&o, json);
     kr_json_out_object(&o, NULL);
     kr_json_out_object(&o, "spec");

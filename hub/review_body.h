@@ -12,5 +12,7 @@
 
 /* Appends to *json. */
 int hub_review_body_to_json(struct kr_bytes body, struct kr_buf *json);
+/* The same for a SelfSubjectRulesReview. */
+int hub_rules_body_to_json(struct kr_bytes body, struct kr_buf *json);
 
 #endif

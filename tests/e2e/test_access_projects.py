@@ -13,7 +13,7 @@ import backends
 from backends import write_yaml
 from clock import scaled, wait_until
 from cluster_site import Site
-from fleet import Fleet, STAR
+from fleet import ALL, SOME, STAR, Fleet
 from procs import run
 
 PODS = "/api/v1/namespaces/a/pods"
@@ -244,6 +244,37 @@ def test_self_review_at_the_fleet_is_answered_by_the_hub(world):
             "POST", STAR + "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", [], b"k8s\0x")
         assert answer.status == 415
     assert fleet.names
+
+
+def test_self_rules_at_the_fleet_say_what_is_shown_in_a_namespace(world):
+    Fleet(world, readers=(ALL, {**SOME, "namespaces": ["default"]}))
+
+    def rules(user, namespace, code=201):
+        body = json.dumps({"kind": "SelfSubjectRulesReview",
+                           "apiVersion": "authorization.k8s.io/v1",
+                           "spec": {"namespace": namespace}}).encode()
+        with world.client(user) as client:
+            answer = client.request(
+                "POST", STAR + "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+                [("content-type", "application/json")], body)
+        assert answer.status == code, answer
+        return answer.json()["status"]
+    everything = rules("admin", "default")
+    assert {"verbs": ["list", "watch"], "apiGroups": ["*"], "resources": ["*"]} in \
+        everything["resourceRules"], everything
+    assert everything["incomplete"] and "Secrets" in everything["evaluationError"]
+    few = rules("bob", "default")
+    assert few["resourceRules"] and all(r["verbs"] == ["list", "watch"] and r["resources"] != ["*"]
+                                        for r in few["resourceRules"]), few
+    assert rules("bob", "nowhere")["resourceRules"] == []
+    packed = b"k8s\0" + b"\x12\x0b" + b"\x12\x09" + b"\x0a\x07default"
+    with world.client("bob") as client:
+        answer = client.request(
+            "POST", STAR + "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+            [("content-type", "application/vnd.kubernetes.protobuf")], packed)
+    assert answer.status == 201 and answer.json()["status"] == few, answer
+    assert rules("stranger", "default") == {"resourceRules": [], "nonResourceRules": [],
+                                            "incomplete": False}
 
 
 # ---- the fleet view: a model of random rules ----

@@ -15,5 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
     KR_ASSERT(rc != 0 || kr_scan_check(kr_buf_bytes(&out), 4, &why) == 0);
     kr_buf_deinit(&out);
+    rc = hub_rules_body_to_json(kr_bytes_of(data, n), &out);
+    KR_ASSERT(rc != 0 || kr_scan_check(kr_buf_bytes(&out), 4, &why) == 0);
+    kr_buf_deinit(&out);
     return 0;
 }

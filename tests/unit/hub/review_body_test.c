@@ -84,6 +84,21 @@ static void test_body_that_is_broken_is_refused(void **state)
     IS_REFUSED("k8s\0\x12\x07\x12\x05\x0a\x03\x12\x01\xff"); /* not UTF-8 */
 }
 
+static void test_rules_review_is_read(void **state)
+{
+    static const char body[] = "k8s\0\x12\x0b\x12\x09\x0a\x07"
+                               "default";
+    struct kr_buf out = {.max = 4096};
+
+    (void)state;
+    assert_int_equal(hub_rules_body_to_json(kr_bytes_of(body, sizeof body - 1), &out), 0);
+    assert_int_equal(kr_buf_append(&out, kr_bytes_of("", 1)), 0);
+    assert_string_equal(out.p, "{\"spec\":{\"namespace\":\"default\"}}");
+    kr_buf_deinit(&out);
+    assert_int_equal(hub_rules_body_to_json(kr_bytes_of(body, 6), &out), KR_EPROTO);
+    kr_buf_deinit(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -91,6 +106,7 @@ int main(void)
         cmocka_unit_test(test_path_that_is_no_resource_is_read),
         cmocka_unit_test(test_fields_that_are_not_known_are_skipped),
         cmocka_unit_test(test_body_that_is_broken_is_refused),
+        cmocka_unit_test(test_rules_review_is_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
