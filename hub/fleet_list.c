@@ -519,7 +519,8 @@ static int take_pin(struct hub_list *l, struct hub_token *from)
     }
     if (rc != 0)
         return rc == KR_EDENIED ? KR_ENOENT : rc;
-    l->counted = o->cont.n != 0 ? from->left != HUB_LEFT_UNKNOWN : sees_everything(rd);
+    /* Who saw everything when the list was begun may not do so any more. */
+    l->counted = sees_everything(rd) && (o->cont.n == 0 || from->left != HUB_LEFT_UNKNOWN);
     if (exact && (o->cont.n != 0 || wanted < rd->type->revision)) {
         l->pin = hub_pin_find(rd->type, wanted);
         if (l->pin == NULL || hub_pin_broken(l->pin))

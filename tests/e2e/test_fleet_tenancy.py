@@ -285,6 +285,29 @@ def test_T34_ten_thousand_questions_of_20_users_about_50_clusters(world):
     run_questions(world, clusters=50, users=20, questions=10000, changes=100)
 
 
+def test_T34_how_many_remain_is_not_told_of_what_was_closed_meanwhile(world):
+    """A list begun by one who saw everything, and continued when that is over."""
+    fleet = Fleet(world, names=("c01", "c02"), pods=0)
+    for n in range(3):
+        fleet.pod("c01", f"one-{n}")
+        fleet.pod("c02", f"two-{n}")
+
+    def rules(clusters, turn):
+        write_yaml(fleet.file, {"projects": [ADMIN, {
+            "name": "p", "members": {"users": ["ursula"]}, "clusters": clusters,
+            "rules": [{"resources": ["pods"], "verbs": ["list"]}]}]})
+        wait_until(lambda: len(world.hub.grep(r"event=reloaded\b.*fleet-file")) == turn, 20, "rules")
+    rules(["*"], 1)
+    fleet.wait_synced()
+    with world.client("ursula") as client:
+        meta = client.get(f"{STAR}/api/v1/pods?limit=1").json()["metadata"]
+        assert meta["remainingItemCount"] == 5
+        rules(["c01"], 2)
+        page = client.get(f"{STAR}/api/v1/pods?limit=1&continue={meta['continue']}").json()
+        assert [k[0] for k in keys_of(page)] == ["c01"]
+        assert "remainingItemCount" not in page["metadata"]
+
+
 # -- the time it takes
 
 def took(client, path):
