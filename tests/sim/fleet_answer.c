@@ -117,8 +117,9 @@ static bool selects(const struct answer *a, const struct thing *t, unsigned inde
 static struct snapshot *snapshot_of(struct answer *a, unsigned *from)
 {
     struct source *s = a->s;
-    unsigned long long version = 0;
-    unsigned which = 0;
+    uint64_t which;
+    uint64_t version;
+    char *rest;
     struct snapshot *snap;
 
     if (a->q.cont[0] == '\0') {
@@ -127,8 +128,11 @@ static struct snapshot *snapshot_of(struct answer *a, unsigned *from)
         memcpy(snap->things, s->now.things[a->how.type], sizeof snap->things);
         return snap;
     }
-    world_check(world_of(a), sscanf(a->q.cont, "%u-%llu-%u", &which, &version, from) == 3,
-                "a token that nobody gave: %s", a->q.cont);
+    which = strtoull(a->q.cont, &rest, 10);
+    version = strtoull(rest + (*rest != '\0'), &rest, 10);
+    *from = (unsigned)strtoul(rest + (*rest != '\0'), &rest, 10);
+    world_check(world_of(a), *rest == '\0' && *from != 0, "a token that nobody gave: %s",
+                a->q.cont);
     snap = &s->pages[which % SNAPSHOTS];
     return snap->version == version && version >= s->compacted && !faulty(a, 12) ? snap : NULL;
 }
