@@ -29,7 +29,10 @@ class Shared:
             pytest.skip("needs a C compiler to build a clock that can be turned")
         self.enrollment, self.world = enrollment, enrollment.world
         self.clock = Clock(enrollment.folder, compiler)
-        self.hub = enrollment.start_hub(env=self.clock.env)
+        env = dict(self.clock.env)
+        if self.world.binaries.sanitized:  # a sanitizer wants to be the first library of a program
+            env["ASAN_OPTIONS"] = "verify_asan_link_order=0"
+        self.hub = enrollment.start_hub(env=env)
         self.world.hub = self.hub
         enrollment.ctl("cluster", "accept", "edge-1", "--external")
         pair = self.world.issue_agent("edge-1")
