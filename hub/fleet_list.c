@@ -456,7 +456,7 @@ static int note_stale(struct hub_list *l)
     return 0;
 }
 
-/* Whether every object of the type is in the list, so that what remains can be told. */
+/* Whether they see every object of the type, still: only then can be told how many remain. */
 static bool sees_everything(const struct hub_read *rd)
 {
     if (rd->labels.n != 0 || rd->options.fields.n != 0 || rd->ns.n != 0)
@@ -519,7 +519,6 @@ static int take_pin(struct hub_list *l, struct hub_token *from)
     }
     if (rc != 0)
         return rc == KR_EDENIED ? KR_ENOENT : rc;
-    /* Who saw everything when the list was begun may not do so any more. */
     l->counted = sees_everything(rd) && (o->cont.n == 0 || from->left != HUB_LEFT_UNKNOWN);
     if (exact && (o->cont.n != 0 || wanted < rd->type->revision)) {
         l->pin = hub_pin_find(rd->type, wanted);
