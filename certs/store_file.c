@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -125,6 +126,22 @@ int kr_dir_ensure(const char *path, struct kr_note *why)
                            "(chmod go-w)",
                            path, (unsigned)(st.st_mode & 07777));
     return 0;
+}
+
+int kr_dir_hold(const char *path, int *fd, struct kr_note *why)
+{
+    int rc;
+
+    *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0)
+        return fail(why, "cannot open", path);
+    if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    rc = errno == EWOULDBLOCK ? kr_note_set(why, KR_EEXIST, "another process uses %s", path)
+                              : fail(why, "cannot lock", path);
+    close(*fd);
+    *fd = -1;
+    return rc;
 }
 
 static int write_all(int fd, struct kr_bytes in)

@@ -20,6 +20,9 @@ int kr_file_read_private(struct kr_buf *out, const char *path, size_t max, struc
 /* Makes the directory with mode 0700 (not its parents) unless it is there. One that others may
  * write to is refused: who can rename our files can replace our keys. */
 int kr_dir_ensure(const char *path, struct kr_note *why);
+/* Holds the directory for this process until *fd is closed, or the process ends however it does.
+ * KR_EEXIST: another one holds it. */
+int kr_dir_hold(const char *path, int *fd, struct kr_note *why);
 /* Writes a new file: temporary name, fsync, then a rename that fails if `path` is taken. */
 int kr_file_create(const char *path, struct kr_bytes content, struct kr_note *why);
 /* The same in place of whatever is there: a reader sees the old file or the new one, whole. */

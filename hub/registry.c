@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/err.h"
@@ -25,6 +26,7 @@ struct hub_registry {
     struct hub_worker *w;
     struct hub_store *store;
     struct kr_list seats; /* hub_seat.link */
+    int hold;             /* on stateDir: two hubs in one would undo each other's changes */
     bool required;
     struct kr_log_limit alarms;
 };
@@ -62,12 +64,17 @@ int hub_registry_create(struct hub_worker *w, struct hub_registry **out, struct 
     if (r == NULL)
         return kr_note_set(why, KR_ENOMEM, "out of memory");
     r->w = w;
+    r->hold = -1;
     r->required = o->registration == HUB_REGISTRATION_REQUIRED;
     kr_list_init(&r->seats);
     rc = kr_dir_ensure(o->state_dir, why);
     if (rc == 0)
+        rc = kr_dir_hold(o->state_dir, &r->hold, why);
+    if (rc == 0)
         rc = hub_store_sqlite_open(&r->store, path, lazy, why);
     if (rc != 0) {
+        if (r->hold >= 0)
+            close(r->hold);
         free(r);
         return kr_note_wrap(why, rc, "stateDir");
     }
@@ -80,6 +87,7 @@ void hub_registry_destroy(struct hub_registry *r)
     if (r == NULL)
         return;
     r->store->ops->close(r->store);
+    close(r->hold);
     free(r);
 }
 

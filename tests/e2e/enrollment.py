@@ -183,11 +183,14 @@ class Caller:
         self.channel = grpc.secure_channel(enrollment.hub.agent_address, creds,
                                            options=[("grpc.ssl_target_name_override", "localhost")])
 
-    def call(self, path, message, timeout=10):
-        return fields(self.channel.unary_unary(path)(message, timeout=timeout))
+    def call(self, path, message, timeout=10, wait=False):
+        """`wait`: until there is a connection, however often that fails (within the timeout)."""
+        return fields(self.channel.unary_unary(path)(message, timeout=timeout,
+                                                     wait_for_ready=wait))
 
-    def join(self, token, key, instance="", csr=None):
-        return self.call(JOIN, field(1, token) + field(2, csr or csr_of(key)) + field(3, instance))
+    def join(self, token, key, instance="", csr=None, **more):
+        return self.call(JOIN, field(1, token) + field(2, csr or csr_of(key)) + field(3, instance),
+                         **more)
 
     def renew(self, key, generation=0):
         return self.call(RENEW, field(1, csr_of(key)) + field(2, generation))

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import testpki
+from backends import write_yaml
 from clock import wait_until
 from enrollment import Caller, certificate_of, new_key
 from h2client import ConnectionLost, H2Client, StreamReset
@@ -92,7 +93,6 @@ def old_list(world, path):
 
 def test_T10_missing_list_stops_the_start(enrollment):
     config = enrollment.world.hub_config(crlFile=str(enrollment.folder / "none.pem"))
-    from backends import write_yaml
     path = write_yaml(enrollment.folder / "bad.yaml", config)
     code, _, err = run([enrollment.world.binaries["kuberelay-hub"], "--config", path], 10)
     assert code == 1 and b"none.pem" in err
@@ -202,3 +202,14 @@ def test_roots_go_on_being_taken_when_the_registry_was_lost(enrollment):
                kept.read_text().count("BEGIN") == 2, 10, "the new roots are taken")
     assert enrollment.registry()["bundleGeneration"] > before
     assert not agent.grep(r"event=join")[1:], "it did not have to join again"
+
+
+def test_a_second_hub_in_the_same_folder_is_refused(enrollment):
+    """Two would undo each other's changes, and each would take the other's agents for clones."""
+    world = enrollment.world
+    enrollment.start_hub()
+    path = write_yaml(enrollment.folder / "second.yaml",
+                      world.hub_config(stateDir=str(enrollment.state)))
+    code, _, err = run([world.binaries["kuberelay-hub"], "--config", path], 10)
+    assert code != 0 and f"another process uses {enrollment.state}" in err.decode(), err
+    enrollment.start_agent("edge-1", enrollment.token("edge-1"))

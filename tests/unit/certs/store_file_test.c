@@ -208,6 +208,24 @@ static void test_dir_ensure_when_missing_then_0700(void **state)
     assert_int_equal(kr_dir_ensure("file", &why), KR_EEXIST);
 }
 
+static void test_dir_hold_when_held_then_exists(void **state)
+{
+    struct kr_note why;
+    int a;
+    int b;
+
+    (void)state;
+    assert_int_equal(kr_dir_hold("pki", &a, &why), KR_ENOENT);
+    assert_int_equal(kr_dir_ensure("pki", NULL), 0);
+    assert_int_equal(kr_dir_hold("pki", &a, &why), 0);
+    assert_int_equal(kr_dir_hold("pki", &b, &why), KR_EEXIST);
+    assert_string_equal(why.text, "another process uses pki");
+    assert_int_equal(b, -1);
+    close(a);
+    assert_int_equal(kr_dir_hold("pki", &b, &why), 0);
+    close(b);
+}
+
 #define IN_DIR(f) cmocka_unit_test_setup_teardown(f, enter_empty_dir, leave_dir)
 
 int main(void)
@@ -223,6 +241,7 @@ int main(void)
         IN_DIR(test_read_private_when_symbolic_link_then_refused),
         IN_DIR(test_read_private_when_of_another_user_then_refused),
         IN_DIR(test_dir_ensure_when_missing_then_0700),
+        IN_DIR(test_dir_hold_when_held_then_exists),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
