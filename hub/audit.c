@@ -175,6 +175,8 @@ static bool is_unknown(const struct hub_request *r, enum kr_case which)
     case KR_CASE_REDIRECT:
     case KR_CASE_UPGRADE_FAILED:
         return r->attempts != 0;
+    case KR_CASE_AWAY_WATCH:
+        return r->lost;
     default:
         return false;
     }

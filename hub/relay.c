@@ -501,6 +501,14 @@ static void after_begun(struct hub_request *r, int rc)
     hub_request_end(r);
 }
 
+/* A watch may be asked for again at any time; 429 makes its client do so without listing. */
+static void on_lost(struct hub_request *r)
+{
+    r->lost = true;
+    hub_request_refuse(r, r->is_watch ? KR_CASE_AWAY_WATCH : kr_case_lost(&r->info, false),
+                       (struct kr_bytes){NULL, 0});
+}
+
 static void on_failed(struct kr_forward *fw, int rc)
 {
     struct hub_request *r = of_forward(fw);
@@ -519,10 +527,7 @@ static void on_failed(struct kr_forward *fw, int rc)
     else if (undelivered)
         hub_request_refuse(r, kr_case_away(&r->info), (struct kr_bytes){NULL, 0});
     else if (rc == KR_ECONNLOST || rc == KR_ERESET)
-        /* A watch may be asked for again at any time; 429 makes its client do so without listing.
-         */
-        hub_request_refuse(r, r->is_watch ? KR_CASE_AWAY_WATCH : kr_case_lost(&r->info, false),
-                           (struct kr_bytes){NULL, 0});
+        on_lost(r);
     else
         hub_request_refuse(r, KR_CASE_BAD_AGENT, kr_bytes_str(kr_err_text(rc)));
 }

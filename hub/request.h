@@ -50,6 +50,7 @@ struct hub_request {
     uint64_t seen_bytes; /* that the client had taken when progress was last looked at */
     int code;            /* that the client got, 0 before */
     int attempts;
+    bool lost;   /* the agent or the tunnel went; the API server may have had it */
     int verdict; /* enum kr_case that on_response decided, or -1 */
     bool is_watch;
     bool websocket;                /* an upgrade to it was accepted */

@@ -294,8 +294,7 @@ def check_after_kills(joined, answers):
         # Who leaves (499) while an agent dies does not hear which of the two came first.
         assert status in (None, 499, code), (mark, status, at_hub)
         if outcome == "not-forwarded":
-            # test_t37_a_watch_that_was_lost_is_an_unknown_outcome has the exception.
-            assert not arrived or (name == "watch" and code == 429), (mark, at_hub, arrived)
+            assert not arrived, (mark, at_hub, arrived)
         elif outcome == "completed":
             assert arrived and code == KINDS[name].code, (mark, at_hub, arrived)
         else:
@@ -355,8 +354,6 @@ def test_t37_a_thousand_mixed_requests_are_joined_one_to_one(world):
     run_joined(world, 1000, 4)
 
 
-@pytest.mark.xfail(strict=True, reason="the hub logs a watch whose agent died before the answer as "
-                   "not forwarded, since it answers 429 as for one that is away")
 def test_t37_a_watch_that_was_lost_is_an_unknown_outcome(world):
     joined = Joined(world)
     try:
