@@ -52,7 +52,7 @@ static int by_vote(const void *x, const void *y)
     /* The more common set first, or the older one: its short names are shown. */
     if (order == 0)
         order = (a->clusters < b->clusters) - (a->clusters > b->clusters);
-    if (order == 0 && a->first != b->first)
+    if (order == 0 && a->first != NULL && a->first != b->first)
         order = hub_voter_is_earlier(a->first, b->first) ? -1 : 1;
     return order;
 }

@@ -15,8 +15,8 @@ struct kr_buf { /* embed it; read p and n, change them only through these functi
 
 void kr_buf_init(struct kr_buf *b, size_t max);
 void kr_buf_deinit(struct kr_buf *b); /* zeroed is fine; it may be used again afterwards */
-/* The same for secrets: clears the bytes first. What a growing buf left behind it cannot clear: make
- * room for all of a secret before its first byte. */
+/* The same for secrets: clears the bytes first. What a growing buf left behind it cannot clear:
+ * make room for all of a secret before its first byte. */
 void kr_buf_cleanse(struct kr_buf *b);
 /* Makes room for `more` bytes behind what is there. KR_ENOMEM, KR_ETOOBIG beyond max. */
 int kr_buf_reserve(struct kr_buf *b, size_t more);
