@@ -46,6 +46,7 @@ static void on_hub_state(void *owner, const struct kr_hub_state *s)
     struct kr_note why = {""};
     uint64_t before = c->bundle_generation;
 
+    agent_renew_accepted(&k->renew);
     if (c->options->state_dir == NULL)
         return;
     if (c->options->cert_file == NULL && agent_state_accept_pair(c->options->state_dir))
@@ -68,6 +69,7 @@ static void on_refused(void *owner, const char *reason)
     const struct agent_options *o = c->options;
     int64_t wait_ms = 2 * o->reconnect_max_ms;
 
+    agent_renew_refused(&k->renew);
     if (o->state_dir == NULL || o->cert_file != NULL || kr_timer_running(&k->refused) ||
         c->draining || !agent_state_has_previous(o->state_dir))
         return;

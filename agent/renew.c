@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each look decides: no pair, or an expired one -> Join; due -> Renew; else wait. What a hub
- * answers is checked, then written as one file, then used; the key of a request is on the disk
- * before the request is sent, so that a crash at any moment loses nothing (agent/state.h). */
+/* Each look decides: no pair, an expired one, or one that is refused while there is a token that
+ * was not used -> Join; due -> Renew; else wait. What a hub answers is checked, then written as one
+ * file, then used; the key of a request is on the disk before the request is sent, so that a crash
+ * at any moment loses nothing (agent/state.h). */
 #include "agent/renew.h"
 
 #include <string.h>
@@ -13,14 +14,13 @@
 #include "base/err.h"
 #include "certs/ca.h"
 #include "certs/csr.h"
-#include "certs/store_file.h"
 
 #define BACKDATED_MS 300000 /* how far before its making a certificate begins */
 #define LOOK_MAX_MS 3600000 /* the wall clock may jump */
 #define REFUSED_MIN_MS 60000
 #define REFUSED_MAX_MS 120000
-#define BACKS_MAX 4 /* doublings: half an hour */
-#define TOKEN_MAX 256
+#define BACKS_MAX 4         /* doublings: half an hour */
+#define TOKEN_LOOK_MS 30000 /* for a new one, while the certificate is refused */
 
 static void look(struct agent_renew *r);
 
@@ -80,6 +80,8 @@ static int take(struct agent_renew *r, const struct kr_enroll_answer *a, struct 
 
     if (rc == 0)
         rc = agent_state_save_pair(dir, kr_buf_bytes(&r->key), a->chain, why);
+    if (rc == 0 && r->join) /* not kept: once it is refused, the token is tried in vain */
+        (void)agent_state_save_token_id(dir, r->token_id, NULL);
     if (rc == 0 && a->bundle.n != 0 && a->bundle_generation > r->c->bundle_generation &&
         kr_pem_check_chain(a->chain, a->bundle, why) == 0)
         rc = agent_state_save_bundle(dir, a->bundle, a->bundle_generation, why);
@@ -97,9 +99,12 @@ static void on_answer(void *owner, int rc, const struct kr_enroll_answer *a,
         rc = take(r, a, &why);
     kr_buf_cleanse(&r->key);
     if (rc != 0) {
+        if (r->join && rc == KR_EDENIED && has_pair(r))
+            memcpy(r->tried, r->token_id, sizeof r->tried);
         fail(r, rc, why.text);
         return;
     }
+    r->refused = false;
     kr_backoff_init(&r->backoff, r->c->options->reconnect_base_ms, r->c->options->reconnect_max_ms,
                     KR_BACKOFF_HEALTHY_MS);
     kr_metric_add(kr_metrics_get(r->c->metrics, AGENT_RENEWALS, r->join ? "joined" : "renewed"), 1);
@@ -133,29 +138,11 @@ static int call(struct agent_renew *r, const char *path, struct kr_bytes message
     return r->call != NULL ? 0 : KR_ENOMEM;
 }
 
-static int read_token(const struct agent_renew *r, struct kr_buf *token, struct kr_note *why)
-{
-    const struct agent_options *o = r->c->options;
-    int rc;
-
-    if (o->join_token_file != NULL) {
-        rc = kr_file_read(token, o->join_token_file, TOKEN_MAX, why);
-        while (rc == 0 && token->n != 0 && token->p[token->n - 1] <= ' ')
-            token->n--;
-        return rc;
-    }
-    if (o->join_token == NULL)
-        return kr_note_set(why, KR_EDENIED,
-                           "no certificate that is good, and no joinToken to get one");
-    kr_buf_init(token, TOKEN_MAX);
-    return kr_buf_append_str(token, o->join_token);
-}
-
 static int send_join(struct agent_renew *r, struct kr_bytes csr, struct kr_note *why)
 {
     struct kr_buf message = {.max = KR_ENROLL_REQUEST_MAX};
     struct kr_buf token = {0};
-    int rc = read_token(r, &token, why);
+    int rc = agent_join_token_read(r->c->options, &token, why);
 
     if (rc == 0) {
         struct kr_join_request q = {
@@ -165,6 +152,7 @@ static int send_join(struct agent_renew *r, struct kr_bytes csr, struct kr_note 
                                                                     : r->c->options->instance),
         };
 
+        agent_join_token_id(q.token, r->token_id);
         rc = kr_join_request_encode(&q, &message);
     }
     if (rc == 0)
@@ -210,11 +198,12 @@ static void look(struct agent_renew *r)
 
     if (r->call != NULL || r->c->draining)
         return;
-    r->join = !has_pair(r) || is_expired(r);
+    r->join = !has_pair(r) || is_expired(r) ||
+              (r->refused && agent_join_token_is_new(r->c->options, r->tried));
     if (r->join || left <= 0)
         ask(r);
     else
-        wait_for(r, left);
+        wait_for(r, r->refused && left > TOKEN_LOOK_MS ? TOKEN_LOOK_MS : left);
 }
 
 static void on_timer(struct kr_timer *t)
@@ -256,8 +245,22 @@ void agent_renew_went_back(struct agent_renew *r)
     wait_for(r, wait_ms);
 }
 
+void agent_renew_refused(struct agent_renew *r)
+{
+    if (!r->started || r->refused)
+        return;
+    r->refused = true;
+    look(r);
+}
+
+void agent_renew_accepted(struct agent_renew *r)
+{
+    r->refused = false;
+}
+
 void agent_renew_retry(struct agent_renew *r)
 {
+    r->tried[0] = '\0';
     if (r->started)
         look(r);
 }

@@ -137,6 +137,16 @@ int agent_state_pending_key(const char *dir, struct kr_buf *key_pem, struct kr_n
     return rc == 0 ? save(dir, "pending.key", kr_buf_bytes(key_pem), why) : rc;
 }
 
+int agent_state_load_token_id(const char *dir, struct kr_buf *id, struct kr_note *why)
+{
+    return load(dir, "token.id", id, why);
+}
+
+int agent_state_save_token_id(const char *dir, const char *id, struct kr_note *why)
+{
+    return save(dir, "token.id", kr_bytes_str(id), why);
+}
+
 int agent_state_load_bundle(const char *dir, struct kr_buf *pem, uint64_t *generation,
                             struct kr_note *why)
 {

@@ -5,6 +5,7 @@
  *                 only look like a thief with it. Until then it is what the agent goes back to if
  *                 the new pair cannot be used, or all hubs refuse it
  *   pending.key   the key of a request that was sent, so that a lost answer can be asked for again
+ *   token.id      the public part of the token that it joined with
  *   bundle.pem    the roots that hubs told of, with their generation
  * Every file appears whole (temporary name, fsync, rename). Whatever moment the power fails at, one
  * whole pair is there.
@@ -31,6 +32,9 @@ int agent_state_go_back(const char *dir, struct kr_note *why);
 /* The key of the request under way; makes one if there is none, or if it is in use already (power
  * failed when the answer was kept). */
 int agent_state_pending_key(const char *dir, struct kr_buf *key_pem, struct kr_note *why);
+
+int agent_state_load_token_id(const char *dir, struct kr_buf *id, struct kr_note *why);
+int agent_state_save_token_id(const char *dir, const char *id, struct kr_note *why);
 
 /* KR_ENOENT: no hub has told of one. */
 int agent_state_load_bundle(const char *dir, struct kr_buf *pem, uint64_t *generation,

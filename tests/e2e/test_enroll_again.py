@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An agent whose certificate is not wanted any more joins again, with a token that it has not used."""
+
+import signal
+
+import pytest
+
+from clock import wait_until
+
+
+def deny(enrollment):
+    key = enrollment.instance("edge-1")["key"]
+    enrollment.ctl("cluster", "deny", "edge-1", "--key", key)
+    return key
+
+
+def start(enrollment):
+    """An agent that has joined with what is in the file."""
+    file = enrollment.folder / "token"
+    enrollment.start_hub()
+    file.write_text(enrollment.token("edge-1") + "\n")
+    return file, enrollment.start_agent("edge-1", joinTokenFile=str(file))
+
+
+def refused(agent):
+    agent.wait_line(r"event=tunnel-down\b.*refused", timeout=20)
+
+
+@pytest.mark.parametrize("news", ["signal", "restart"])
+def test_denied_key_joins_with_a_new_token(enrollment, news):
+    file, agent = start(enrollment)
+    key = deny(enrollment)
+    refused(agent)
+    file.write_text(enrollment.token("edge-1"))
+    if news == "signal":
+        agent.signal(signal.SIGHUP)
+    else:
+        agent.stop()
+        agent = enrollment.restart_agent(agent, wait=False)
+    agent.wait_line(r"event=joined\b", timeout=20)
+    enrollment.world.wait_cluster("edge-1")
+    wait_until(lambda: enrollment.instance("edge-1")["key"] != key, 10, "the new key in use")
+    wait_until(lambda: not (agent.state / "previous.pem").exists(), 10, "the old pair goes")
+
+
+def test_new_token_is_there_before_the_refusal(enrollment):
+    file, agent = start(enrollment)
+    file.write_text(enrollment.token("edge-1"))
+    key = deny(enrollment)
+    wait_until(lambda: enrollment.instance("edge-1")["key"] != key, 20, "it joins by itself")
+
+
+def test_token_that_was_used_or_is_wrong_changes_nothing(enrollment):
+    file, agent = start(enrollment)
+    pair = (agent.state / "pair.pem").read_text()
+    deny(enrollment)
+    refused(agent)
+    agent.signal(signal.SIGHUP)
+    agent.wait_line(r"event=reloaded\b")
+    assert not agent.grep(r"event=join-failed\b"), "its own token has done its work"
+    file.write_text("kr1.aaaaaaaa." + "a" * 32)
+    agent.signal(signal.SIGHUP)
+    agent.wait_line(r"event=join-failed\b", timeout=20)
+    assert (agent.state / "pair.pem").read_text() == pair
+    assert not (agent.state / "previous.pem").exists()
+
+
+def test_healthy_agent_uses_no_token(enrollment):
+    file, agent = start(enrollment)
+    file.write_text(enrollment.token("edge-1"))
+    pair = (agent.state / "pair.pem").read_text()
+    agent.signal(signal.SIGHUP)
+    agent.wait_line(r"event=reloaded\b")
+    assert not agent.grep(r"event=join-failed\b|event=tunnel-down\b")
+    assert (agent.state / "pair.pem").read_text() == pair
