@@ -207,7 +207,17 @@ static const char *cluster_state(enum hub_cluster_state state)
     return (size_t)state < sizeof names / sizeof names[0] ? names[state] : "unknown";
 }
 
-static const char *instance_state(enum hub_instance_state state)
+/* An agent is shut out by its name or by the key that it has. */
+static enum hub_instance_state instance_state(const struct listing *l, const struct hub_instance *i)
+{
+    struct hub_store *s = hub_registry_store(l->w->registry);
+
+    if (i->state == HUB_INSTANCE_ACTIVE && s->ops->key_denied(s, i->spki, NULL) == 0)
+        return HUB_INSTANCE_DENIED;
+    return i->state;
+}
+
+static const char *instance_state_text(enum hub_instance_state state)
 {
     static const char *const names[] = {"active", "locked", "denied"};
 
@@ -218,16 +228,17 @@ static bool list_instance(void *owner, const struct hub_instance *i)
 {
     struct listing *l = owner;
     struct kr_json_out *o = &l->o;
+    enum hub_instance_state state = instance_state(l, i);
     bool of_signer =
         l->w->issuer != NULL && hub_issuer_signed(l->w->issuer, kr_buf_bytes(&i->chain));
 
     /* A certificate that was renewed and not used yet does not help. */
-    if (i->state == HUB_INSTANCE_ACTIVE && i->not_after_wall_ms > l->w->sched->now_wall_ms &&
+    if (state == HUB_INSTANCE_ACTIVE && i->not_after_wall_ms > l->w->sched->now_wall_ms &&
         (!of_signer || i->has_next))
         l->old_keys++;
     kr_json_out_object(o, NULL);
     kr_json_out_text(o, "name", i->name);
-    kr_json_out_text(o, "state", instance_state(i->state));
+    kr_json_out_text(o, "state", instance_state_text(state));
     kr_json_out_int(o, "generation", (int64_t)i->generation);
     put_hex(o, "key", i->spki, sizeof i->spki);
     kr_json_out_text(o, "serial", i->serial);

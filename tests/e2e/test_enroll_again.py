@@ -11,6 +11,7 @@ from clock import wait_until
 def deny(enrollment):
     key = enrollment.instance("edge-1")["key"]
     enrollment.ctl("cluster", "deny", "edge-1", "--key", key)
+    assert enrollment.instance("edge-1")["state"] == "denied"
     return key
 
 
