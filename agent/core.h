@@ -38,6 +38,7 @@ struct agent_core {
     struct kr_rand rand;
     struct kr_identity self;
     struct kr_tls_context *hub_tls; /* NULL: it has to join first */
+    unsigned pair_turn;             /* how often hub_tls was made anew */
     uint64_t bundle_generation;     /* of the roots in stateDir; 0: those of caFile */
     struct agent_apiserver *api;
     struct agent_catalog *catalog;

@@ -34,6 +34,7 @@ struct agent_link {
     struct kr_conn *conn;
     struct agent_attach attach;
     char replica[KR_NAME_MAX + 1]; /* the hub's name, as its certificate has it */
+    unsigned pair_turn;            /* of the certificate that the hub saw last */
     bool attached;
     bool pending; /* the hub takes states, and sends nothing until an operator accepts */
     bool closing;
@@ -46,11 +47,14 @@ struct agent_link {
 
 static void dial(struct agent_link *l);
 
-/* A certificate that is not accepted today will not be accepted in a second either. */
+/* A certificate that is not accepted today will not be accepted in a second either; but it may be
+ * another one by now. */
 static int64_t wait_for(struct agent_link *l, int rc)
 {
     int64_t usual = kr_backoff_next(&l->backoff, &l->c->rand, l->c->sched->now_ms);
 
+    if (l->pair_turn != l->c->pair_turn)
+        return usual;
     if (l->refused_ms != 0)
         return l->refused_ms;
     if (rc == KR_ETLS || rc == KR_EDENIED)
@@ -60,8 +64,10 @@ static int64_t wait_for(struct agent_link *l, int rc)
 
 static bool is_refusal(const struct agent_link *l, int rc, const char *reason)
 {
-    return l->denied ||
-           (rc == KR_ETLS && strncmp(reason, KR_TLS_REFUSED, sizeof KR_TLS_REFUSED - 1) == 0);
+    bool refused = l->denied || (rc == KR_ETLS &&
+                                 strncmp(reason, KR_TLS_REFUSED, sizeof KR_TLS_REFUSED - 1) == 0);
+
+    return refused && l->pair_turn == l->c->pair_turn;
 }
 
 static void again(struct agent_link *l, int rc, const char *reason)
@@ -234,6 +240,7 @@ static void on_dial(void *owner, int rc, int fd, const char *peer, const struct 
         again(l, rc, why->text);
         return;
     }
+    l->pair_turn = l->c->pair_turn;
     l->pipe = kr_tls_connect(l->c->io, &start, &note);
     if (l->pipe == NULL)
         again(l, KR_ENOMEM, note.text);

@@ -148,6 +148,7 @@ static int load(struct agent_core *c, struct material *m, struct kr_note *why)
         return rc;
     }
     kr_tls_context_unref(c->hub_tls);
+    c->pair_turn++;
     kr_identity_deinit(&c->self);
     c->hub_tls = ctx;
     c->self = self;
