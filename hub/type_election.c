@@ -29,8 +29,10 @@ int hub_type_order(const void *x, const void *y)
 /* By what is known of both wherever and whenever it is asked: no order in which they dialled. */
 bool hub_voter_is_earlier(const struct hub_voter *a, const struct hub_voter *b)
 {
-    if (b == NULL || a->since_wall_ms != b->since_wall_ms)
-        return b == NULL || a->since_wall_ms < b->since_wall_ms;
+    if (a == NULL || b == NULL)
+        return b == NULL;
+    if (a->since_wall_ms != b->since_wall_ms)
+        return a->since_wall_ms < b->since_wall_ms;
     return strcmp(a->cluster, b->cluster) < 0;
 }
 
@@ -52,7 +54,7 @@ static int by_vote(const void *x, const void *y)
     /* The more common set first, or the older one: its short names are shown. */
     if (order == 0)
         order = (a->clusters < b->clusters) - (a->clusters > b->clusters);
-    if (order == 0 && a->first != NULL && a->first != b->first)
+    if (order == 0 && a->first != b->first)
         order = hub_voter_is_earlier(a->first, b->first) ? -1 : 1;
     return order;
 }
