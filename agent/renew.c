@@ -20,7 +20,7 @@
 #define REFUSED_MIN_MS 60000
 #define REFUSED_MAX_MS 120000
 #define BACKS_MAX 4         /* doublings: half an hour */
-#define TOKEN_LOOK_MS 30000 /* for a new one, while the certificate is refused */
+#define TOKEN_LOOK_MS 30000 /* for a new one, while the certificate or the old one is refused */
 
 static void look(struct agent_renew *r);
 
@@ -68,7 +68,8 @@ static void fail(struct agent_renew *r, int rc, const char *why)
               r->join ? "join-failed" : "renew-failed", KR_S("reason", why),
               KR_I("retry-ms", wait_ms), KR_I("clock-ms", r->c->sched->now_wall_ms),
               KR_I("not-after-ms", r->c->self.not_after_wall_ms));
-    wait_for(r, wait_ms);
+    r->retry_ms = r->join ? r->c->sched->now_ms + wait_ms : 0;
+    wait_for(r, r->join && wait_ms > TOKEN_LOOK_MS ? TOKEN_LOOK_MS : wait_ms);
 }
 
 /* ---- the answer ---- */
@@ -180,6 +181,7 @@ static void ask(struct agent_renew *r)
     struct kr_note why = {"out of memory"};
     int rc = agent_state_pending_key(r->c->options->state_dir, &r->key, &why);
 
+    r->retry_ms = 0;
     if (rc == 0)
         rc = kr_csr_make(&csr, kr_buf_bytes(&r->key), &why);
     if (rc == 0)
@@ -206,9 +208,16 @@ static void look(struct agent_renew *r)
         wait_for(r, r->refused && left > TOKEN_LOOK_MS ? TOKEN_LOOK_MS : left);
 }
 
+/* A join that failed is not tried again for a while, unless there is another token. */
 static void on_timer(struct kr_timer *t)
 {
-    look(KR_CONTAINER_OF(t, struct agent_renew, timer));
+    struct agent_renew *r = KR_CONTAINER_OF(t, struct agent_renew, timer);
+    int64_t left = r->retry_ms - r->c->sched->now_ms;
+
+    if (left > 0 && !agent_join_token_is_new(r->c->options, r->token_id))
+        wait_for(r, left < TOKEN_LOOK_MS ? left : TOKEN_LOOK_MS);
+    else
+        look(r);
 }
 
 void agent_renew_init(struct agent_renew *r, struct agent_core *c, void (*on_pair)(void *owner),

@@ -22,9 +22,10 @@ struct agent_renew { /* embed it; the fields belong to renew.c */
     struct kr_buf key; /* of the request under way */
     size_t hub;        /* that is asked next */
     int64_t due_wall_ms;
-    unsigned backs; /* renewals in a row whose certificate no hub took */
-    bool join;      /* the request under way */
-    bool refused;   /* a hub does not want the certificate, and none has taken it since */
+    int64_t retry_ms; /* of a join that failed; 0: none */
+    unsigned backs;   /* renewals in a row whose certificate no hub took */
+    bool join;        /* the request under way */
+    bool refused;     /* a hub does not want the certificate, and none has taken it since */
     char token_id[AGENT_TOKEN_ID + 1]; /* of the last join */
     char tried[AGENT_TOKEN_ID + 1];    /* was refused with a certificate in hand */
     bool started;

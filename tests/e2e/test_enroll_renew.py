@@ -169,6 +169,41 @@ def test_F041_agent_that_was_dark_too_long_joins_again_with_a_new_token(enrollme
     enrollment.world.wait_cluster("edge-1")
 
 
+def test_F041_agent_whose_token_is_worth_nothing_waits_for_another_one(enrollment):
+    """Nobody sends a signal: it looks by itself. The reason is in the hub's log: who has no good
+    token is not told."""
+    enrollment.start_hub()
+    file = enrollment.folder / "token"
+    file.write_text("kr1.aaaaaaaa." + "a" * 32)
+    agent = enrollment.start_agent("edge-1", joinTokenFile=str(file), wait=False)
+    agent.wait_line(r"event=join-failed\b.*refused.*retry-ms=[0-9]{5}")
+    enrollment.hub.wait_line(r"event=join\b.*the token is not good: not known")
+    file.write_text(enrollment.token("edge-1"))
+    agent.wait_line(r"event=joined\b", timeout=45)
+    enrollment.world.wait_cluster("edge-1")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system: needs root")
+def test_F041_disk_that_is_full_when_a_pair_is_saved(enrollment):
+    enrollment.start_hub(agentLifetime="14s")
+    state = enrollment.folder / "small"
+    state.mkdir(mode=0o700)
+    mount = f'mount -t tmpfs -o size=64k,mode=700 none {state} && exec "$@"'
+    agent = enrollment.start_agent("edge-1", enrollment.token("edge-1"), state=state,
+                                   prefix=("unshare", "-m", "sh", "-c", mount, "sh"))
+    inside = f"/proc/{agent.pid}/root{state}"
+    pair = open(f"{inside}/pair.pem", encoding="utf-8").read()
+    with open(f"{inside}/fill", "wb") as fill, pytest.raises(OSError):
+        while True:
+            os.write(fill.fileno(), b"x" * 4096)
+    agent.wait_line(r"event=renew-failed\b.*[Nn]o space", timeout=20)
+    assert open(f"{inside}/pair.pem", encoding="utf-8").read() == pair, "whole, and the old one"
+    os.unlink(f"{inside}/fill")
+    agent.wait_line(r"event=renewed\b", timeout=20)
+    wait_until(lambda: enrollment.instance("edge-1")["generation"] == 2, 10, "it is in use")
+    enrollment.world.wait_cluster("edge-1")
+
+
 def test_another_cluster_under_the_same_name_is_quarantined(enrollment):
     enrollment.start_hub()
     agent = enrollment.start_agent("edge-1", enrollment.token("edge-1"))
