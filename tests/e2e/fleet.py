@@ -163,12 +163,20 @@ class Watch:
             "GET", f"{STAR}{path}?watch=1{'&' if text else ''}{text}",
             [("accept", accept)] if accept else [])
         self.stream.wait_headers(10)
-        self.read = 0
+        self.taken = 0
+        self.rest = b""
+        self.seen = []
 
     def events(self):
-        """All that came so far."""
-        whole = self.stream.body.rpartition(b"\n")[0]
-        return [json.loads(line) for line in whole.splitlines()]
+        """All that came so far. Each byte is read once: a test that parses the whole body
+        again at every chunk is a slow watcher, and a hub cuts those."""
+        chunks = self.stream.chunks
+        fresh = len(chunks)
+        *lines, self.rest = (self.rest + b"".join(
+            piece for _, piece in chunks[self.taken:fresh])).split(b"\n")
+        self.taken = fresh
+        self.seen += [json.loads(line) for line in lines]
+        return list(self.seen)
 
     def wait(self, check, timeout=30, what="events"):
         """Until check(events) holds; returns them."""

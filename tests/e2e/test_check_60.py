@@ -64,6 +64,11 @@ def test_check_60_informers_and_managers_survive_an_outage_without_a_list(own, t
         process.wait_line("event=synced", 30)
     informer.wait_line('event=add name=first k="v"')
     manager.wait_line('event=reconciled name=first k="v" error=<nil>')
+    # client-go lists again after a watch that ends within a second and showed nothing: each has
+    # to show something before the agent goes.
+    own.create(path, configmap("shown", labels=labels))
+    informer.wait_line("event=add name=shown")
+    manager.wait_line("event=reconciled name=shown")
     marks = [process.mark() for process in both]
 
     def work():
