@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "hub/fleet.h"
+#include "scratch.h"
 
 #define WALL_MS INT64_C(1700000000000)
 #define STEPS 70
@@ -238,40 +239,23 @@ static void take_down(struct fleet *f)
     world_deinit(&f->w);
 }
 
-static void make_dir(struct fleet *f)
-{
-    const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-
-    snprintf(f->dir, sizeof f->dir, "%s/fleet-sim-XXXXXX", base);
-    KR_ASSERT(mkdtemp(f->dir) != NULL);
-}
-
-static void drop_dir(const struct fleet *f)
-{
-    char path[128];
-
-    snprintf(path, sizeof path, "%s/fleet-revision", f->dir);
-    unlink(path);
-    unlink(f->file);
-    rmdir(f->dir);
-}
-
 void fleet_run(uint64_t seed, bool trace, struct fleet_tally *tally)
 {
     struct fleet *f = calloc(1, sizeof *f);
     struct kr_log log;
+    int lock;
 
     KR_ASSERT(f != NULL);
     kr_log_init(&log, STDOUT_FILENO, KR_LOG_DEBUG);
     f->w.log = trace ? &log : NULL;
     f->tally = tally;
-    make_dir(f);
+    lock = scratch_make(f->dir, sizeof f->dir);
     f->w.wall_ms = WALL_MS;
     world_init(&f->w, seed, trace);
     set_up(f);
     for (unsigned i = 0; i < PHASES; i++)
         run_phase(f);
     take_down(f);
-    drop_dir(f);
+    scratch_drop(f->dir, lock);
     free(f);
 }
