@@ -25,8 +25,9 @@ JWKS = json.dumps({"keys": [{
     "kty": "EC", "crv": "P-256", "kid": "k1", "use": "sig", "alg": "ES256",
     "x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
     "y": "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]})
+PEM = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"
 AGENT_VALUES = {"cluster": "edge-1", "hubs": ["hub.example:8443", "[fd00::1]:9443"],
-                "ca": {"pem": "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"},
+                "ca": {"pem": PEM},
                 "identity": {"existingSecret": "pair"}}
 HUB_VALUES = {"ca": AGENT_VALUES["ca"], "tls": {"existingSecret": "hub-pair"}}
 CERT_MANAGER = {"enabled": True, "trustDomain": "example.test", "issuerRef": {"name": "roots"}}
@@ -45,7 +46,7 @@ AGENTS = {
     "verified": {"jwks": JWKS, "policy": {
         "identity": "verified", "verified": {"issuer": "https://login.test", "audience": "edge"}}},
     "all": {"hubName": "hub.test", "noProxy": "10.0.0.0/8", "proxy": "http://me:p@s%231$(id)@proxy:3128",
-            "userPrefix": "edge:", "options": {"logLevel": "debug", "lanes": 4, "windowBudget": "8MiB",
+            "userPrefix": "edge:", "options": {"logLevel": "debug", "lanes": 4, "windowBudget": "8MiB", "drainTimeout": "2m",
                                                "maxRequests": 100000, "syncDeny": ["secrets", "nodes"]},
             "systemUsers": ["system:serviceaccount:ci:deployer", "system:serviceaccount:ops:*"],
             "policy": {"mode": "read-write", "exec": True, "rules": RULES, "open": ["roles"],
@@ -249,7 +250,7 @@ def commands_of(document):
 def test_charts_commands_of_the_documents_render(helm, tmp_path, document, count):
     found = commands_of(document)
     assert len(found) == count
-    (tmp_path / "ca.crt").write_text("PEM", encoding="ascii")
+    (tmp_path / "ca.crt").write_text(PEM, encoding="ascii")
     for args in found:
         args = [a.replace("=ca.crt", f"={tmp_path}/ca.crt") for a in args if a != "--create-namespace"]
         args[1] = str(REPO / args[1])
@@ -358,7 +359,7 @@ def test_charts_agent_values_that_cannot_work_are_refused(helm, more, text):
     ({"enrollment": {"hourLimit": 100001}}, "/enrollment/hourLimit"),
     ({"hubDomain": "hub.example:6443"}, "is not a DNS name"),
     ({"authorization": "all"}, "/authorization"),
-    ({"authentication": {"files": {"../x": "y"}}}, "is no name for a file here"),
+    ({"authentication": {"files": {"../x": "text"}}}, "is no name for a file here"),
     ({"api": {"service": {"type": "ExternalName"}}}, "/api/service/type"),
 ])
 def test_charts_hub_values_that_cannot_work_are_refused(helm, more, text):
@@ -398,7 +399,7 @@ def test_charts_only_what_is_not_taken_over_alive_restarts_a_hub(helm):
     assert mark(projects=[], fleet={"onDemand": True}) == was
     assert mark(authentication={"files": {"keys.json": "changed"}}) == was
     assert mark(options={"logLevel": "debug"}) != was
-    assert mark(ca={"pem": "other"}) != was
+    assert mark(ca={"pem": PEM.replace("AA==", "AB==")}) != was
 
 
 def test_charts_an_agents_policy_restarts_it(helm):

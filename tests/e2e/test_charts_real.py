@@ -15,7 +15,7 @@ from clock import wait_until
 from fleet import STAR
 from h2client import H2Client
 from helm import AGENT, HUB, Helm, Pod, Refused, of_kind
-from test_charts import pair_of, singles
+from test_charts import PEM, pair_of, singles
 from world import Agent, Hub, World
 
 pytestmark = pytest.mark.real
@@ -292,7 +292,7 @@ def test_charts_a_fixed_identity_has_the_rights_of_the_policys_rules(installed):
 
 @pytest.mark.parametrize("release", ["r" * 53, "9x", "a.b"], ids=["long", "digit", "dot"])
 def test_charts_f045_odd_releases_install_and_leave_nothing(installed, release):
-    values = {"cluster": "c" * 63, "hubs": ["hub.example:8443"], "ca": {"pem": "PEM"},
+    values = {"cluster": "c" * 63, "hubs": ["hub.example:8443"], "ca": {"pem": PEM},
               "identity": {"joinToken": "kr1.a.b"}, "proxy": "http://me:p%40s%23$(id)@proxy:3128"}
     objects = installed.helm.install(AGENT, values, release)
     kinds = {o["kind"] for o in objects}
@@ -308,7 +308,7 @@ def test_charts_f045_odd_releases_install_and_leave_nothing(installed, release):
 
 
 def test_charts_a_hub_with_everything_installs(installed):
-    values = {"ca": {"pem": "PEM"}, "tls": {"existingSecret": "x"}, "hubDomain": "hub.test",
+    values = {"ca": {"pem": PEM}, "tls": {"existingSecret": "x"}, "hubDomain": "hub.test",
               "podDisruptionBudget": {"enabled": True}, "authentication": {"files": {"a.crt": "x"}},
               "api": {"service": {"type": "LoadBalancer", "externalTrafficPolicy": "Local",
                                   "loadBalancerSourceRanges": ["192.0.2.0/24"]}},

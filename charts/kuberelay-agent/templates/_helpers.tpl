@@ -56,8 +56,31 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 {{- end -}}
 
+{{/* The port of health and metrics. */}}
+{{- define "agent.adminPort" -}}
+{{- regexReplaceAll "^.*:" .Values.adminListen "" -}}
+{{- end -}}
+
+{{/* A DURATION as the agent reads it, in milliseconds. */}}
+{{- define "agent.ms" -}}
+{{- $text := toString . -}}
+{{- $factor := get (dict "" 1 "ms" 1 "s" 1000 "m" 60000 "h" 3600000) (regexReplaceAll "^[0-9]+" $text "") -}}
+{{- mul $factor (regexFind "^[0-9]+" $text | int64) -}}
+{{- end -}}
+
+{{/* How long a pod may take to end: drainTimeout, and a little more. */}}
+{{- define "agent.grace" -}}
+{{- add 15 (div (include "agent.ms" (.Values.options.drainTimeout | default "30s") | int64) 1000) -}}
+{{- end -}}
+
 {{/* What would only fail later, in words. */}}
 {{- define "agent.check" -}}
+{{- include "agent.checkIdentity" . -}}
+{{- include "agent.checkRights" . -}}
+{{- include "agent.checkPod" . -}}
+{{- end -}}
+
+{{- define "agent.checkIdentity" -}}
 {{- $v := .Values -}}
 {{- if not (regexMatch "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" (toString $v.cluster)) -}}
 {{- fail (printf "cluster: %q is not possible: lower-case letters, digits and '-', at most 63 (a DNS label)" (toString $v.cluster)) -}}
@@ -76,6 +99,9 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- if or (lt $port 1) (gt $port 65535) -}}
 {{- fail (printf "hubs: %q has no port that there is" (toString .)) -}}
 {{- end -}}
+{{- end -}}
+{{- if and $v.ca.pem (or (not (contains "-----BEGIN CERTIFICATE-----" $v.ca.pem)) (contains "PRIVATE KEY-----" $v.ca.pem)) -}}
+{{- fail "ca.pem: the root's certificate is expected, as PEM text (--set-file ca.pem=ca.crt), and no key" -}}
 {{- end -}}
 {{- $roots := 0 -}}
 {{- range list $v.ca.pem $v.ca.existingConfigMap $v.ca.pin }}{{ if . }}{{ $roots = add1 $roots }}{{ end }}{{ end -}}
@@ -110,24 +136,89 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- if and $v.identity.certManager.enabled (or (not $v.identity.certManager.trustDomain) (not $v.identity.certManager.issuerRef.name)) -}}
 {{- fail "identity.certManager: trustDomain and issuerRef.name are needed" -}}
 {{- end -}}
+{{- if and (gt (int $v.replicaCount) 1) (include "agent.joins" .) -}}
+{{- fail "replicaCount: with a join token there is one agent; install the chart again for a second one" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "agent.checkRights" -}}
+{{- $v := .Values -}}
+{{- if and $v.policy.exec (include "agent.mode" . | ne "read-write") -}}
+{{- fail "policy.exec: needs policy.mode read-write" -}}
+{{- end -}}
 {{- if and $v.jwks (ne $v.policy.identity "verified") -}}
 {{- fail "jwks: is for policy.identity verified only" -}}
 {{- end -}}
 {{- if and (eq $v.policy.identity "verified") (not (and $v.policy.verified $v.jwks)) -}}
 {{- fail "policy.identity: verified needs policy.verified (issuer, audience) and jwks" -}}
 {{- end -}}
-{{- if and (gt (int $v.replicaCount) 1) (include "agent.joins" .) -}}
-{{- fail "replicaCount: with a join token there is one agent; install the chart again for a second one" -}}
+{{- if and (eq $v.policy.identity "fixed") $v.rbac.create (include "agent.mode" . | ne "off") (not $v.policy.rules) (not $v.rbac.fixedRules) -}}
+{{- fail "policy.identity: fixed needs policy.rules or rbac.fixedRules, or the agent's account may do nothing" -}}
+{{- end -}}
+{{- if and $v.rbac.fixedRules (ne $v.policy.identity "fixed") -}}
+{{- fail "rbac.fixedRules: is for policy.identity fixed only" -}}
 {{- end -}}
 {{- range $v.rbac.sync -}}
-{{- if or (has "*" .resources) (and (has "" .apiGroups) (has "secrets" .resources) (not (has "secrets" ($v.policy.open | default list)))) -}}
+{{- $core := or (has "" .apiGroups) (has "*" .apiGroups) -}}
+{{- if or (has "*" .resources) (and $core (has "secrets" .resources) (not (has "secrets" ($v.policy.open | default list)))) -}}
 {{- fail "rbac.sync: \"*\" would be Secrets too, and Secrets need policy.open: [secrets]" -}}
+{{- end -}}
+{{- if and $core (has "secrets" .resources) (has "secrets" (ternary $v.options.syncDeny (list "secrets") (hasKey $v.options "syncDeny"))) -}}
+{{- fail "rbac.sync: Secrets also need options.syncDeny without secrets, which is its default" -}}
+{{- end -}}
+{{- end -}}
+{{- range $v.rbac.impersonate.users -}}
+{{- if not (or (hasPrefix $v.userPrefix .) (has . $v.systemUsers)) -}}
+{{- fail (printf "rbac.impersonate.users: %q does not begin with userPrefix, %q, so the agent never acts as it" . $v.userPrefix) -}}
+{{- end -}}
+{{- end -}}
+{{- range $v.rbac.impersonate.groups -}}
+{{- if not (or (hasPrefix $v.userPrefix .) (has . (values ($v.policy.groups | default dict)))) -}}
+{{- fail (printf "rbac.impersonate.groups: %q does not begin with userPrefix, %q, so the agent never acts as it" . $v.userPrefix) -}}
 {{- end -}}
 {{- end -}}
 {{- range $v.systemUsers -}}
 {{- $pattern := ternary "^system:serviceaccount:[a-z0-9-]+:([a-z0-9.-]+|\\*)$" "^system:[^*]+$" (hasPrefix "system:serviceaccount:" .) -}}
 {{- if not (regexMatch $pattern .) -}}
 {{- fail (printf "systemUsers: %q: RBAC has no prefixes; possible are system:serviceaccount:NAMESPACE:NAME, system:serviceaccount:NAMESPACE:* and whole names" .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "agent.checkPod" -}}
+{{- $v := .Values -}}
+{{- if not (regexMatch "^(0\\.0\\.0\\.0|\\[::\\]):[1-9][0-9]{3,4}$" $v.adminListen) -}}
+{{- fail (printf "adminListen: %q is not possible: 0.0.0.0:PORT or [::]:PORT, where the kubelet's probes come, with a PORT from 1024" $v.adminListen) -}}
+{{- end -}}
+{{- $port := include "agent.adminPort" . | int -}}
+{{- if or (lt $port 1024) (gt $port 65535) -}}
+{{- fail (printf "adminListen: %q: the PORT is not from 1024 to 65535" $v.adminListen) -}}
+{{- end -}}
+{{- if and (not $v.serviceAccount.create) (not $v.serviceAccount.name) -}}
+{{- fail "serviceAccount.name: is needed if none is created" -}}
+{{- end -}}
+{{- range $key, $_ := $v.podLabels -}}
+{{- if hasPrefix "app.kubernetes.io/" $key -}}
+{{- fail (printf "podLabels: %q is one of the chart's own" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- if hasKey $v.podAnnotations "kuberelay.io/config" -}}
+{{- fail "podAnnotations: \"kuberelay.io/config\" is the chart's own" -}}
+{{- end -}}
+{{- /* What the agent itself would refuse, in milliseconds. */ -}}
+{{- $bounds := dict
+    "silenceTimeout" (list 300 300000)
+    "reconnectBase" (list 10 60000)
+    "reconnectMax" (list 10 3600000)
+    "apiTimeout" (list 100 60000)
+    "drainTimeout" (list 0 3600000)
+    "discoveryInterval" (list 1000 3600000) -}}
+{{- range $key, $bound := $bounds -}}
+{{- if hasKey $v.options $key -}}
+{{- $ms := include "agent.ms" (get $v.options $key) | int64 -}}
+{{- if or (lt $ms (index $bound 0 | int64)) (gt $ms (index $bound 1 | int64)) -}}
+{{- fail (printf "options.%s: %v is not possible: %d to %d milliseconds" $key (get $v.options $key) (index $bound 0) (index $bound 1)) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
