@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hub/admin_socket.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -38,12 +39,14 @@ static int on_get(void *owner, struct kr_bytes path, struct kr_buf *body, const 
 static int forget(struct hub_worker *w, struct kr_bytes name, struct kr_buf *body)
 {
     struct hub_cluster *c = hub_clusters_find(&w->clusters, name);
+    char text[sizeof c->name];
 
-    if (c == NULL) {
+    snprintf(text, sizeof text, "%.*s", (int)name.n, (const char *)name.p);
+    if (c == NULL && !hub_forget_expected(w, text)) {
         kr_buf_append_str(body, "no such cluster\n");
         return 404;
     }
-    if (!hub_forget_cluster(w, c)) {
+    if (c != NULL && !hub_forget_cluster(w, c)) {
         kr_buf_append_str(body, "its agent is connected, or requests are under way\n");
         return 409;
     }

@@ -7,6 +7,7 @@
 #include "certs/hmac.h"
 #include "http/reply.h"
 #include "hub/counters.h"
+#include "hub/fleet_warning.h"
 
 #define BODY_MAX 65536
 #define LEG "client-hub"
@@ -89,26 +90,27 @@ static void write_etag(struct kr_bytes body, char out[2 * KR_HMAC_SIZE + 3])
     out[n] = '\0';
 }
 
-void hub_fleet_document(struct hub_request *r, struct kr_exchange *ex, const char *type,
-                        struct kr_bytes body, bool cached)
+void hub_fleet_document(struct hub_request *r, struct kr_exchange *ex, const struct hub_document *d)
 {
     char etag[2 * KR_HMAC_SIZE + 3];
     struct kr_head head;
     bool same = false;
 
     kr_head_init(&head, KR_HEAD_MAX);
-    if (cached) {
-        write_etag(body, etag);
+    if (d->cached) {
+        write_etag(d->body, etag);
         same = kr_bytes_is(kr_head_get(&ex->head, KR_LIT("if-none-match")), etag);
     }
-    add_common(&head, r, same ? 304 : 200, type);
-    if (cached) {
+    add_common(&head, r, same ? 304 : 200, d->type);
+    if (d->cached) {
         kr_head_add_str(&head, "etag", etag);
         kr_head_add_str(&head, "vary", "Accept");
         kr_head_add_str(&head, "cache-control", "public");
     } else {
         kr_head_add_str(&head, "cache-control", "no-cache, private");
     }
-    answer(r, ex, &head, same ? (struct kr_bytes){NULL, 0} : body);
+    if (d->missing != NULL)
+        hub_fleet_warn(&head, KR_LIT(""), d->missing);
+    answer(r, ex, &head, same ? (struct kr_bytes){NULL, 0} : d->body);
     kr_head_deinit(&head);
 }

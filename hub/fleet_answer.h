@@ -8,13 +8,22 @@
 #include "hub/request.h"
 #include "kube/status.h"
 
+struct hub_completeness;
+
 /* `ex` was released from the request. The details name the resource that was asked for. */
 void hub_fleet_status(struct hub_request *r, struct kr_exchange *ex, const struct kr_status *st);
 /* The same for a code, a reason and a message. */
 void hub_fleet_refuse(struct hub_request *r, struct kr_exchange *ex, int code, const char *reason,
                       const char *message);
-/* 200. With an ETag if `cached`: 304 for whom that has. */
-void hub_fleet_document(struct hub_request *r, struct kr_exchange *ex, const char *type,
-                        struct kr_bytes body, bool cached);
+
+struct hub_document {
+    const char *type;
+    struct kr_bytes body;
+    bool cached;                            /* with an ETag: 304 for whom that has */
+    const struct hub_completeness *missing; /* who had no say in it; NULL: that is no matter */
+};
+/* 200, or 304. */
+void hub_fleet_document(struct hub_request *r, struct kr_exchange *ex,
+                        const struct hub_document *d);
 
 #endif

@@ -8,6 +8,7 @@
 #include "hub/fleet_answer.h"
 #include "hub/fleet_discovery.h"
 #include "hub/fleet_read.h"
+#include "hub/fleet_warning.h"
 
 #define DOCUMENT_MAX (64u << 20)
 #define SEGMENTS_MAX 4
@@ -129,33 +130,71 @@ static int write_discovery(struct kr_buf *out, const struct hub_shown_types *typ
     return rc != 0 ? rc : kr_buf_append_str(out, "\n");
 }
 
+/* What a reader may see of any type. */
+struct wide_sight {
+    struct hub_sight ops; /* first: what is given away points here */
+    const struct hub_fleet_config *config;
+    struct hub_reader who;
+};
+
+static int sees(const void *sight, const struct hub_shelf *shelf)
+{
+    const struct wide_sight *s = sight;
+
+    return hub_fleet_may_see_cluster(s->config, &s->who, shelf->cluster);
+}
+
+/* Of a type that only a cluster has that has not told yet nothing must say that it is not there. */
+static void find_untold(struct hub_request *r, struct hub_completeness *out)
+{
+    struct wide_sight sight = {.ops = {.cluster = sees}, .config = r->w->fleet_config};
+
+    *out = (struct hub_completeness){.clusters = 0};
+    if (hub_reader_of(r, &sight.who) == 0)
+        hub_subscriptions_untold(r->w->subscriptions, &sight.ops, out);
+}
+
+static void refuse_discovery(struct hub_request *r, struct kr_exchange *ex, int rc,
+                             const struct hub_completeness *untold)
+{
+    if (rc != KR_ENOENT)
+        hub_fleet_refuse(r, ex, 500, "InternalError", "Internal error occurred: out of memory");
+    else if (hub_fleet_is_incomplete(untold))
+        hub_fleet_refuse(r, ex, 503, "ServiceUnavailable", HUB_FLEET_UNTOLD);
+    else
+        hub_fleet_refuse(r, ex, 404, "NotFound",
+                         "the server could not find the requested resource");
+}
+
 static void discover(struct hub_request *r, struct kr_exchange *ex, const struct segments *s)
 {
     struct kr_buf out = {.max = DOCUMENT_MAX};
     size_t n = 0;
     const struct kr_resource_type **shown = visible_types(r, &n);
     struct hub_shown_types types = {shown, n};
+    static const char *const forms[] = {JSON, AGGREGATED, AGGREGATED_BETA};
     int form = kr_accept_discovery(kr_head_get(&ex->head, KR_LIT("accept")));
+    struct hub_completeness untold;
+    struct hub_document d = {.cached = true, .missing = &untold};
     int rc = KR_ENOMEM;
+
+    find_untold(r, &untold);
 
     if (form > 0 && s->n > 1)
         form = 0; /* only the two roots have that form */
     if (shown != NULL && form >= 0)
         rc = write_discovery(&out, &types, s, form);
+    if (rc == 0) {
+        d.type = forms[form];
+        d.body = kr_buf_bytes(&out);
+    }
     if (form < 0)
         hub_fleet_refuse(r, ex, 406, "NotAcceptable",
                          "only the following media types are accepted: " JSON ", " AGGREGATED);
     else if (rc == 0)
-        hub_fleet_document(r, ex,
-                           form == 0   ? JSON
-                           : form == 1 ? AGGREGATED
-                                       : AGGREGATED_BETA,
-                           kr_buf_bytes(&out), true);
-    else if (rc == KR_ENOENT)
-        hub_fleet_refuse(r, ex, 404, "NotFound",
-                         "the server could not find the requested resource");
+        hub_fleet_document(r, ex, &d);
     else
-        hub_fleet_refuse(r, ex, 500, "InternalError", "Internal error occurred: out of memory");
+        refuse_discovery(r, ex, rc, &untold);
     free(shown);
     kr_buf_deinit(&out);
 }
@@ -164,8 +203,11 @@ static void discover(struct hub_request *r, struct kr_exchange *ex, const struct
 
 static void openapi(struct hub_request *r, struct kr_exchange *ex, const struct segments *s)
 {
+    const struct hub_document none = {
+        .type = JSON, .body = KR_LIT("{\"paths\":{}}\n"), .cached = true};
+
     if (is(s, 1, "v3") && s->n == 2)
-        hub_fleet_document(r, ex, JSON, KR_LIT("{\"paths\":{}}\n"), true);
+        hub_fleet_document(r, ex, &none);
     else
         hub_fleet_refuse(r, ex, 404, "NotFound",
                          "the fleet view has no schemas: ask a cluster, /clusters/NAME");
@@ -178,6 +220,8 @@ static bool is_health(const struct segments *s)
 
 void hub_fleet_path(struct hub_request *r, struct kr_exchange *ex)
 {
+    const struct hub_document version = {.type = JSON, .body = KR_LIT(VERSION)};
+    const struct hub_document healthy = {.type = "text/plain; charset=utf-8", .body = KR_LIT("ok")};
     struct segments s;
 
     cut(r->info.path, &s);
@@ -188,9 +232,9 @@ void hub_fleet_path(struct hub_request *r, struct kr_exchange *ex)
     else if (is(&s, 0, "openapi"))
         openapi(r, ex, &s);
     else if (is(&s, 0, "version") && s.n == 1)
-        hub_fleet_document(r, ex, JSON, KR_LIT(VERSION), false);
+        hub_fleet_document(r, ex, &version);
     else if (is_health(&s))
-        hub_fleet_document(r, ex, "text/plain; charset=utf-8", KR_LIT("ok"), false);
+        hub_fleet_document(r, ex, &healthy);
     else
         hub_fleet_refuse(r, ex, 405, "MethodNotAllowed",
                          "the fleet view serves discovery, list and watch; for anything else ask "

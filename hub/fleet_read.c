@@ -9,10 +9,10 @@
 #include "base/json.h"
 #include "hub/audit.h"
 #include "hub/catalogs.h"
+#include "hub/fleet_warning.h"
 
 #define CLUSTER_LABEL "kuberelay.io/cluster"
 #define MESSAGE_MAX 768
-#define WARNING_MAX 240 /* clients cut beyond 256 runes */
 #define TEXT_MAX 4096
 #define BOUND_MAX (1u << 20)
 
@@ -211,8 +211,10 @@ static void out_of_memory(struct hub_read *rd)
 
 /* Whether every known cluster has told what it serves: only then is a type that nobody has a type
  * that is not there. */
-static bool all_have_told(const struct hub_worker *w)
+static bool all_have_told(const struct hub_read *rd)
 {
+    const struct hub_worker *w = rd->f->w;
+    struct hub_completeness untold = {0};
     const struct hub_cluster *c;
     size_t pos = 0;
     size_t n = 0;
@@ -222,17 +224,16 @@ static bool all_have_told(const struct hub_worker *w)
             return false;
         n++;
     }
-    return n != 0;
+    hub_subscriptions_untold(w->subscriptions, &rd->sight.ops, &untold);
+    return n != 0 && !hub_fleet_is_incomplete(&untold);
 }
 
 static void unknown_type(struct hub_read *rd)
 {
-    if (all_have_told(rd->f->w))
+    if (all_have_told(rd))
         hub_read_refuse(rd, 404, "NotFound", "the server could not find the requested resource");
     else
-        hub_read_refuse(rd, 503, "ServiceUnavailable",
-                        "not every cluster has told yet which types it serves, and those that "
-                        "have do not serve this one");
+        hub_read_refuse(rd, 503, "ServiceUnavailable", HUB_FLEET_UNTOLD);
 }
 
 static int write_top(struct hub_read *rd, const struct kr_resource_type *t, struct kr_buf *out,
@@ -462,31 +463,12 @@ const char *hub_read_meta_version(const struct hub_read *rd)
                                                                                      : "v1";
 }
 
-/* "pods: of 12 clusters 3 are stale, 1 is loading (edge-7, ...)" */
-static void warn_of_missing(struct hub_read *rd, struct kr_head *head)
+static int warn_of_missing(struct hub_read *rd, struct kr_head *head)
 {
     struct hub_completeness c = {0};
-    struct kr_buf text = {.max = WARNING_MAX};
-    struct kr_buf line = {.max = 2 * WARNING_MAX + 64};
 
     hub_subscriptions_completeness(rd->f->w->subscriptions, rd->type, &rd->sight.ops, &c);
-    if (c.stale + c.loading + c.failing == 0)
-        return;
-    kr_buf_printf(&text, "fleet view of %.*s: of %zu clusters", (int)rd->type->resource.n,
-                  (const char *)rd->type->resource.p, c.clusters);
-    if (c.stale != 0)
-        kr_buf_printf(&text, " %zu stale", c.stale);
-    if (c.loading != 0)
-        kr_buf_printf(&text, " %zu loading", c.loading);
-    if (c.failing != 0)
-        kr_buf_printf(&text, " %zu failing", c.failing);
-    if (c.example[0] != '\0')
-        kr_buf_printf(&text, ": %s%s", c.example,
-                      c.stale + c.loading + c.failing > 1 ? ", ..." : "");
-    if (kr_warning_write(&line, kr_buf_bytes(&text), "hub-agent") == 0)
-        kr_head_add(head, KR_LIT("warning"), kr_buf_bytes(&line));
-    kr_buf_deinit(&text);
-    kr_buf_deinit(&line);
+    return hub_fleet_warn(head, rd->type->resource, &c);
 }
 
 int hub_read_send_head(struct hub_read *rd, bool packed)
@@ -507,7 +489,7 @@ int hub_read_send_head(struct hub_read *rd, bool packed)
     if (rc == 0 && packed)
         rc = kr_head_add_str(&head, "vary", "Accept-Encoding");
     if (rc == 0)
-        warn_of_missing(rd, &head);
+        rc = warn_of_missing(rd, &head);
     if (rc == 0)
         rc = kr_exchange_send_head(rd->ex, &head, bodiless);
     if (rc == 0) {

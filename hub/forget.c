@@ -17,11 +17,19 @@ bool hub_forget_cluster(struct hub_worker *w, struct hub_cluster *c)
     return true;
 }
 
+bool hub_forget_expected(struct hub_worker *w, const char *name)
+{
+    return hub_clusters_find(&w->clusters, kr_bytes_str(name)) == NULL &&
+           w->subscriptions != NULL && hub_subscriptions_remove_cluster(w->subscriptions, name);
+}
+
 void hub_forget_denied(struct hub_worker *w, const char *name)
 {
     struct hub_cluster *c = hub_clusters_find(&w->clusters, kr_bytes_str(name));
     char copy[sizeof c->name];
 
+    if (c == NULL)
+        hub_forget_expected(w, name);
     if (c == NULL || c->tunnel_count != 0)
         return;
     memcpy(copy, c->name, sizeof copy);

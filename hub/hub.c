@@ -12,6 +12,7 @@
 #include "hub/admin.h"
 #include "hub/admin_socket.h"
 #include "hub/audit.h"
+#include "hub/expect.h"
 #include "hub/fleet.h"
 #include "hub/fleet_parts.h"
 #include "hub/request.h"
@@ -162,6 +163,8 @@ static int start(struct hub *h, const struct hub_options *options, struct kr_log
         rc = hub_fleet_parts_create(&h->w, &h->fleet, why);
     if (rc == 0)
         rc = hub_trust_parts_create(&h->trust, &h->w, why);
+    if (rc == 0)
+        rc = hub_expect_registered(&h->w, why);
     if (rc == 0)
         rc = hub_admin_socket_create(&h->w, &h->socket, why);
     if (rc != 0)

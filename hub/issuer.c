@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "certs/csr.h"
 #include "certs/hmac.h"
+#include "hub/expect.h"
 #include "hub/join_token.h"
 #include "hub/signing.h"
 #include "hub/trust_audit.h"
@@ -211,6 +212,8 @@ static int enroll(struct hub_issuer *is, struct hub_cluster_record *c, struct hu
 
     if (rc == 0 && c->state <= HUB_CLUSTER_ACCEPTED)
         rc = ops->cluster_put(is->store, c, why);
+    if (rc == 0)
+        hub_expect_cluster(is->w, c->name);
     if (rc == 0)
         rc = keep_chain(i, chain);
     if (rc != 0)

@@ -4,6 +4,7 @@
 #include "hub/access.h"
 #include "hub/audit.h"
 #include "hub/authn.h"
+#include "hub/expect.h"
 #include "hub/fleet.h"
 #include "hub/fleet_write.h"
 #include "hub/request.h"
@@ -268,12 +269,15 @@ static enum step_result audit(struct hub_request *r)
 }
 
 /* A hub that has just started knows only whom has dialled already: its agents may be on their way,
- * and 403 would make controllers give up. */
-static enum kr_case unknown_case(const struct hub_request *r)
+ * and 403 would make controllers give up. So would it for a registered one that is away longer. */
+static enum step_result no_cluster(struct hub_request *r)
 {
-    if (r->w->sched->now_ms - r->w->started_ms >= r->w->options->start_grace_ms)
-        return KR_CASE_UNKNOWN_CLUSTER;
-    return r->is_watch ? KR_CASE_STARTING_WATCH : KR_CASE_STARTING;
+    if (r->w->sched->now_ms - r->w->started_ms < r->w->options->start_grace_ms)
+        return refuse(r, r->is_watch ? KR_CASE_STARTING_WATCH : KR_CASE_STARTING,
+                      (struct kr_bytes){NULL, 0});
+    if (hub_is_expected(r->w, r->cluster_path.text))
+        return refuse(r, kr_case_away(&r->info), KR_LIT(" (not seen since the relay started)"));
+    return refuse(r, KR_CASE_UNKNOWN_CLUSTER, (struct kr_bytes){NULL, 0});
 }
 
 static enum step_result route(struct hub_request *r)
@@ -288,7 +292,7 @@ static enum step_result route(struct hub_request *r)
     }
     r->cluster = hub_clusters_find(&r->w->clusters, r->cluster_path.name);
     if (r->cluster == NULL)
-        return refuse(r, unknown_case(r), (struct kr_bytes){NULL, 0});
+        return no_cluster(r);
     if (!hub_write_begin(r))
         hub_relay(r);
     return STEP_END;

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "certs/ca.h"
+#include "hub/expect.h"
 #include "hub/forget.h"
 #include "hub/issuer.h"
 #include "hub/join_token.h"
@@ -302,6 +303,8 @@ static int set_cluster(struct hub_worker *w, const char *name, enum hub_cluster_
         return fail(body, rc, &why);
     KR_LOG_AT(w->log, KR_LOG_INFO, "cluster-state", KR_S("cluster", name),
               KR_S("state", cluster_state(state)), KR_T("external", external));
+    if (state == HUB_CLUSTER_ACCEPTED)
+        hub_expect_cluster(w, name);
     if (state == HUB_CLUSTER_DENIED || state == HUB_CLUSTER_REMOVED)
         hub_forget_denied(w, name); /* with a tunnel: when that is gone (tunnel.c) */
     return say(body, 200, cluster_state(state));

@@ -60,6 +60,8 @@ void hub_request_refuse(struct hub_request *r, enum kr_case which, struct kr_byt
 
     if (r->cluster != NULL)
         facts.away_s = (unsigned)(hub_cluster_away_ms(&r->w->clusters, r->cluster) / 1000);
+    else /* one that has not dialled yet */
+        facts.away_s = (unsigned)((r->w->sched->now_ms - r->w->started_ms) / 1000);
     hub_audit_refused(r, which);
     ex = kr_forward_release(&r->fw);
     KR_ASSERT(ex != NULL);

@@ -30,10 +30,32 @@ struct kr_conn *hub_site_conn(const struct hub_site *site)
     return c != NULL ? hub_cluster_pick_to_sync(c) : NULL;
 }
 
+bool hub_site_has_told(const struct hub_site *site)
+{
+    return hub_catalogs_has(site->owner->w->catalogs, site->name);
+}
+
 bool hub_site_is_silent(const struct hub_site *site)
 {
-    return !site->mute && hub_site_conn(site) != NULL &&
-           !hub_catalogs_has(site->owner->w->catalogs, site->name);
+    return !site->mute && hub_site_conn(site) != NULL && !hub_site_has_told(site);
+}
+
+bool hub_site_serves(const struct hub_site *site, const struct hub_type *t)
+{
+    return hub_catalog_find(site->owner->w->catalogs, site->name, t->group, t->version,
+                            t->resource) != NULL;
+}
+
+struct hub_sub *hub_site_sub(const struct hub_site *site, const struct hub_wanted *wanted)
+{
+    KR_LIST_FOREACH(node, &site->subs)
+    {
+        struct hub_sub *sub = KR_CONTAINER_OF(node, struct hub_sub, in_site);
+
+        if (sub->wanted == wanted)
+            return sub;
+    }
+    return NULL;
 }
 
 /* ---- the Catalog call ---- */
@@ -66,7 +88,7 @@ static int take(struct hub_site *site, struct kr_bytes message, bool *whole)
     int rc;
 
     kr_arena_init(&arena, 4096, KR_DECODE_ARENA(message.n));
-    if (!hub_catalogs_has(site->owner->w->catalogs, site->name))
+    if (!hub_site_has_told(site))
         hub_catalogs_know(site->owner->w->catalogs, site->name, known_since(site));
     rc = kr_catalog_update_decode(&update, message, &arena, &why);
     if (rc == 0) {

@@ -38,8 +38,8 @@ void hub_subscriptions_refresh(struct hub_subscriptions *s)
 
 /* ---- types that are wanted ---- */
 
-static struct hub_wanted *find_wanted(const struct hub_subscriptions *s,
-                                      const struct hub_type *type)
+struct hub_wanted *hub_subscriptions_wanted(const struct hub_subscriptions *s,
+                                            const struct hub_type *type)
 {
     const void *key = type;
 
@@ -75,7 +75,7 @@ static void on_linger_end(struct kr_timer *timer)
 
 static struct hub_wanted *add_wanted(struct hub_subscriptions *s, struct hub_type *type)
 {
-    struct hub_wanted *wanted = find_wanted(s, type);
+    struct hub_wanted *wanted = hub_subscriptions_wanted(s, type);
 
     if (wanted != NULL)
         return wanted;
@@ -216,32 +216,14 @@ const struct hub_profile *hub_subscriptions_profile(const struct hub_subscriptio
     return p;
 }
 
-static bool is_served(const struct hub_subscriptions *s, const struct hub_site *site,
-                      const struct hub_type *t)
-{
-    return hub_catalog_find(s->w->catalogs, site->name, t->group, t->version, t->resource) != NULL;
-}
-
-static struct hub_sub *find_sub(const struct hub_site *site, const struct hub_wanted *wanted)
-{
-    KR_LIST_FOREACH(node, &site->subs)
-    {
-        struct hub_sub *sub = KR_CONTAINER_OF(node, struct hub_sub, in_site);
-
-        if (sub->wanted == wanted)
-            return sub;
-    }
-    return NULL;
-}
-
 /* Makes, keeps or ends the subscription of one type on one cluster. What the catalog does not name
  * any more is kept until the agent has said on the Sync call that it is gone. */
 static void settle(struct hub_subscriptions *s, struct hub_site *site, struct hub_wanted *wanted)
 {
     const struct hub_profile *p = hub_subscriptions_profile(s, site, wanted);
-    struct hub_sub *sub = find_sub(site, wanted);
+    struct hub_sub *sub = hub_site_sub(site, wanted);
     bool needed = p != NULL && (is_read(wanted) || lingers(wanted) || p->always);
-    bool served = is_served(s, site, wanted->type) || (sub != NULL && sub->shelf->objects != 0);
+    bool served = hub_site_serves(site, wanted->type) || (sub != NULL && sub->shelf->objects != 0);
 
     if (needed && served) {
         if (sub == NULL)
@@ -276,7 +258,7 @@ static void settle_site(struct hub_subscriptions *s, struct hub_site *site)
 /* Whether a reader need not wait for this cluster. */
 static bool is_settled(const struct hub_site *site, const struct hub_wanted *wanted)
 {
-    const struct hub_sub *sub = find_sub(site, wanted);
+    const struct hub_sub *sub = hub_site_sub(site, wanted);
 
     if (hub_site_conn(site) == NULL)
         return true;
@@ -291,7 +273,7 @@ static void give_up(struct hub_subscriptions *s, const struct hub_wanted *wanted
     KR_LIST_FOREACH(node, &s->sites)
     {
         struct hub_site *site = KR_CONTAINER_OF(node, struct hub_site, link);
-        struct hub_sub *sub = find_sub(site, wanted);
+        struct hub_sub *sub = hub_site_sub(site, wanted);
 
         if (is_settled(site, wanted))
             continue;
@@ -331,7 +313,7 @@ static void tell_ready(struct hub_subscriptions *s, struct hub_wanted *wanted)
 static void on_deadline(struct kr_timer *timer)
 {
     struct hub_want *want = KR_CONTAINER_OF(timer, struct hub_want, deadline);
-    struct hub_wanted *wanted = find_wanted(want->owner, want->type);
+    struct hub_wanted *wanted = hub_subscriptions_wanted(want->owner, want->type);
 
     give_up(want->owner, wanted);
     tell(wanted, want);
@@ -393,7 +375,7 @@ int hub_subscriptions_want(struct hub_subscriptions *s, struct hub_type *type, s
 
 void hub_subscriptions_release(struct hub_want *w)
 {
-    struct hub_wanted *wanted = find_wanted(w->owner, w->type);
+    struct hub_wanted *wanted = hub_subscriptions_wanted(w->owner, w->type);
     struct hub_worker *worker = w->owner->w;
 
     kr_timer_stop(worker->sched, &w->deadline);
@@ -451,7 +433,12 @@ static void remove_site(struct hub_site *site, bool quiet)
     hub_site_destroy(site);
 }
 
-void hub_subscriptions_remove_cluster(struct hub_subscriptions *s, const char *cluster)
+int hub_subscriptions_expect(struct hub_subscriptions *s, const char *cluster)
+{
+    return hub_site_add(s, cluster) != NULL ? 0 : KR_ENOMEM;
+}
+
+bool hub_subscriptions_remove_cluster(struct hub_subscriptions *s, const char *cluster)
 {
     struct hub_site *site = hub_site_find(s, cluster);
 
@@ -459,6 +446,7 @@ void hub_subscriptions_remove_cluster(struct hub_subscriptions *s, const char *c
     if (site != NULL)
         remove_site(site, false);
     hub_subscriptions_refresh(s);
+    return site != NULL;
 }
 
 void hub_subscriptions_destroy(struct hub_subscriptions *s)
@@ -482,63 +470,13 @@ void hub_subscriptions_destroy(struct hub_subscriptions *s)
 
 /* ---- questions ---- */
 
-/* Which number of *out the cluster counts in; NULL: it is complete. */
-static size_t *judge(const struct hub_site *site, const struct hub_wanted *wanted,
-                     struct hub_completeness *out)
-{
-    const struct hub_sub *sub = wanted != NULL ? find_sub(site, wanted) : NULL;
-
-    if (hub_site_conn(site) == NULL)
-        return &out->stale;
-    if (sub == NULL)
-        return hub_site_is_silent(site) ? &out->loading : &out->failing;
-    if (sub->shelf->problem != KR_SYNC_OK)
-        return &out->failing;
-    if (sub->shelf->stale_since_wall_ms != 0)
-        return &out->stale;
-    return sub->shelf->synced ? NULL : &out->loading;
-}
-
-static void count(const struct hub_site *site, const struct hub_wanted *wanted,
-                  struct hub_completeness *out)
-{
-    size_t *which = judge(site, wanted, out);
-
-    out->clusters++;
-    if (which == NULL)
-        return;
-    ++*which;
-    if (out->example[0] == '\0')
-        memcpy(out->example, site->name, sizeof out->example);
-}
-
-void hub_subscriptions_completeness(struct hub_subscriptions *s, struct hub_type *type,
-                                    const struct hub_sight *sight, struct hub_completeness *out)
-{
-    const struct hub_wanted *wanted = find_wanted(s, type);
-
-    *out = (struct hub_completeness){.clusters = 0};
-    KR_LIST_FOREACH(node, &s->sites)
-    {
-        const struct hub_site *site = KR_CONTAINER_OF(node, struct hub_site, link);
-        struct hub_shelf bare = {.type = type}; /* it may have no shelf yet */
-
-        memcpy(bare.cluster, site->name, sizeof bare.cluster);
-        if (sight != NULL && sight->cluster(sight, &bare) == 0)
-            continue;
-        if (is_served(s, site, type) || hub_site_is_silent(site) ||
-            hub_type_find_shelf(type, kr_bytes_str(site->name)) != NULL)
-            count(site, wanted, out);
-    }
-}
-
 /* NULL: no Sync of the type is open there. */
 static const struct hub_sub *open_sub(const struct hub_subscriptions *s, const char *cluster,
                                       const struct hub_type *type)
 {
     const struct hub_site *site = hub_site_find(s, cluster);
-    const struct hub_wanted *wanted = find_wanted(s, type);
-    const struct hub_sub *sub = site != NULL && wanted != NULL ? find_sub(site, wanted) : NULL;
+    const struct hub_wanted *wanted = hub_subscriptions_wanted(s, type);
+    const struct hub_sub *sub = site != NULL && wanted != NULL ? hub_site_sub(site, wanted) : NULL;
 
     return sub != NULL && sub->sync != NULL ? sub : NULL;
 }

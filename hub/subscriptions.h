@@ -28,8 +28,11 @@ void hub_subscriptions_tunnel_down(struct hub_subscriptions *s, struct hub_clust
 /* The configuration was read anew: subscriptions whose profile differs start again. The old one may
  * go then. */
 void hub_subscriptions_reload(struct hub_subscriptions *s, const struct hub_fleet_config *config);
-/* The cluster leaves the fleet for good: its shelves go, with events. */
-void hub_subscriptions_remove_cluster(struct hub_subscriptions *s, const char *cluster);
+/* The cluster is registered: until it has dialled it counts as missing. KR_ENOMEM. */
+int hub_subscriptions_expect(struct hub_subscriptions *s, const char *cluster);
+/* The cluster leaves the fleet for good: its shelves go, with events. False: nothing was known of
+ * it. */
+bool hub_subscriptions_remove_cluster(struct hub_subscriptions *s, const char *cluster);
 
 /* Somebody who reads a type; embedded. While at least one is there the type stays subscribed. */
 struct hub_want {
@@ -47,16 +50,25 @@ int hub_subscriptions_want(struct hub_subscriptions *s, struct hub_type *type, s
                            int64_t deadline_ms);
 void hub_subscriptions_release(struct hub_want *w);
 
-/* How complete a type is, for warnings: clusters that serve it and ... */
+#define HUB_INCOMPLETE_NAMES 160
+
+/* How complete a type is, for warnings: clusters that serve it, or may, and ... */
 struct hub_completeness {
-    size_t clusters;  /* known clusters that serve it */
-    size_t stale;     /* their agent is away; content is what it was */
-    size_t loading;   /* not synced yet */
-    size_t failing;   /* forbidden, denied, failing */
-    char example[64]; /* the name of one that is stale, loading or failing */
+    size_t clusters; /* known clusters, registered ones among them */
+    size_t stale;    /* their agent is away; content is what it was */
+    size_t loading;  /* not synced yet */
+    size_t failing;  /* forbidden, denied, failing */
+    size_t missing;  /* not heard of since the start, or too old to sync: nothing is known */
+    /* Of those that are in one of these numbers, as many as fit: "edge-1, edge-7"; at least one. */
+    char names[HUB_INCOMPLETE_NAMES];
+    size_t named;
 };
+/* What `sight` hides (NULL: nothing) is not counted. */
 void hub_subscriptions_completeness(struct hub_subscriptions *s, struct hub_type *type,
                                     const struct hub_sight *sight, struct hub_completeness *out);
+/* The same of clusters that have not told which types they serve: none is stale. */
+void hub_subscriptions_untold(struct hub_subscriptions *s, const struct hub_sight *sight,
+                              struct hub_completeness *out);
 /* For a write from the fleet view: the number of the open Sync of the type on that cluster; 0:
  * none. */
 uint64_t hub_subscriptions_number(struct hub_subscriptions *s, const char *cluster,

@@ -3,6 +3,7 @@
  * and a cluster (hub_site) meet in a subscription (hub_sub), which owns the shelf.
  *
  * subscriptions.c  who wants what, and who must be told; makes and ends subscriptions
+ * completeness.c   which clusters are missing
  * site.c           a cluster: its Catalog call, its tunnels
  * sub.c            one subscription: its Sync call, again and again */
 #ifndef HUB_SUBSCRIPTIONS_PARTS_H
@@ -75,6 +76,9 @@ struct hub_sub {
 
 /* subscriptions.c: looks at what is changed, later in this turn. */
 void hub_subscriptions_refresh(struct hub_subscriptions *s);
+/* NULL: nobody wants it. */
+struct hub_wanted *hub_subscriptions_wanted(const struct hub_subscriptions *s,
+                                            const struct hub_type *type);
 /* The profile by which a type is synced there; NULL: it is not. */
 const struct hub_profile *hub_subscriptions_profile(const struct hub_subscriptions *s,
                                                     const struct hub_site *site,
@@ -89,6 +93,12 @@ void hub_site_tunnel_up(struct hub_site *site);
 struct kr_conn *hub_site_conn(const struct hub_site *site);
 /* Whether its catalog is still to come. */
 bool hub_site_is_silent(const struct hub_site *site);
+/* Whether its catalog came once. */
+bool hub_site_has_told(const struct hub_site *site);
+/* Whether its catalog has the type. */
+bool hub_site_serves(const struct hub_site *site, const struct hub_type *t);
+/* Its subscription of the type; NULL: none. `wanted` may be NULL. */
+struct hub_sub *hub_site_sub(const struct hub_site *site, const struct hub_wanted *wanted);
 
 /* sub.c */
 struct hub_sub *hub_sub_create(struct hub_site *site, struct hub_wanted *wanted);

@@ -348,6 +348,38 @@ def test_field_f027_without_any_cluster_nothing_is_said_to_be_empty(world):
     assert fleet.get(PODS).status == 503
 
 
+def test_a_registered_cluster_that_has_not_dialled_since_the_start_is_missed(world):
+    hub_options = {"stateDir": str(world.folder / "state"),
+                   "adminSocket": str(world.folder / "admin.sock")}
+    fleet = Fleet(world, **hub_options)
+    fleet.wait_synced()
+    last = version(fleet.list(PODS))
+    hub = world.hub
+    fleet.agents["c2"].kill()
+    hub.kill()
+    world.restart_hub(hub, fleetFile=fleet.file, **hub_options)
+    world.wait_cluster("c1")
+    only = {"c1"}
+    wait_until(lambda: {cluster_of(x) for x in fleet.list(PODS)["items"]} == only, 30, "c1")
+    warned = "of 2 clusters 1 missing: c2"
+    answer = fleet.get(PODS)
+    assert warned in answer.get("warning") and len(answer.get("warning")) <= 256
+    assert warned in fleet.get("/apis").get("warning")
+    resumed = fleet.watch(PODS, resourceVersion=last)
+    assert resumed.stream.wait_finish() == "end"
+    assert [e["object"].get("code") for e in resumed.events()] == [410], "nothing is told as gone"
+    assert fleet.get("/apis/of.nobody/v1/things").status == 503
+    assert fleet.get(PODS, user="bob").get("warning") is None, "who may not see c2 is told nothing"
+    direct = f"/clusters/c2{PODS}"
+    assert fleet.client().get(direct).status == 503
+    watched = fleet.client().get(f"{direct}?watch=1")
+    assert (watched.status, int(watched.get("retry-after")) >= 1) == (429, True)
+    assert fleet.client().get(f"/clusters/c9{PODS}").status == 403
+    world.ctl("cluster", "remove", "c2", "--socket", hub_options["adminSocket"])
+    assert fleet.get(PODS).get("warning") is None
+    assert fleet.client().get(direct).status == 403
+
+
 # -- paging (F026, check 59)
 
 def test_field_f026_pages_are_one_moment(fleet):

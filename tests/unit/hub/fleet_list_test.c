@@ -369,7 +369,8 @@ static void test_list_when_a_cluster_is_away_then_its_objects_say_since_when(voi
 
     fill(f);
     shelf_of(f, "c2")->stale_since_wall_ms = 1699999999000;
-    f->subs.completeness = (struct hub_completeness){.clusters = 2, .stale = 1, .example = "c2"};
+    f->subs.completeness =
+        (struct hub_completeness){.clusters = 2, .stale = 1, .names = "c2", .named = 1};
     get(&a, f, PODS, NULL);
     assert_at(&a, "items 0 metadata annotations kuberelay.io/stale-since", "");
     assert_at(&a, "items 1 metadata annotations kuberelay.io/stale-since",
@@ -435,6 +436,11 @@ static void test_list_when_a_type_is_unknown_then_404_only_if_all_have_told(void
     get(&a, f, "/clusters/*/api/v1/namespaces/a/nodes", NULL);
     assert_int_equal(a.answer.status, 404);
     leave(&a);
+    f->subs.untold = (struct hub_completeness){.clusters = 3, .missing = 1};
+    get(&a, f, "/clusters/*/apis/x.io/v1/things", NULL);
+    assert_int_equal(a.answer.status, 503); /* a registered one may have it */
+    leave(&a);
+    f->subs.untold = (struct hub_completeness){.clusters = 2};
     assert_non_null(hub_clusters_add(&f->w.clusters, "c9"));
     get(&a, f, "/clusters/*/apis/x.io/v1/things", NULL);
     assert_int_equal(a.answer.status, 503);

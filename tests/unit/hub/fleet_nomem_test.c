@@ -144,7 +144,8 @@ static void test_fleet_when_memory_runs_out_then_every_request_ends_once(void **
     put_pod(&f, "c2", "a", "web", "web", "Running");
     put_pod(&f, "c2", "b", "db", "db", "Running");
     shelf_of(&f, "c2")->stale_since_wall_ms = 1;
-    f.subs.completeness = (struct hub_completeness){.clusters = 2, .stale = 1, .example = "c2"};
+    f.subs.completeness =
+        (struct hub_completeness){.clusters = 2, .stale = 1, .names = "c2", .named = 1};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         long n = 0;
 

@@ -155,6 +155,37 @@ static void test_discovery_when_a_cluster_may_not_be_seen_then_neither_its_types
     leave(&a);
 }
 
+static void test_discovery_when_a_cluster_has_not_told_then_it_says_so(void **state)
+{
+    static const char *const paths[] = {"/api", "/apis", "/apis/apps/v1"};
+    struct fleet *f = *state;
+    char target[64];
+    struct asker a;
+
+    fill(f);
+    f->subs.untold =
+        (struct hub_completeness){.clusters = 3, .missing = 1, .names = "c9", .named = 1};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        snprintf(target, sizeof target, "/clusters/*%s", paths[i]);
+        get(&a, f, target, NULL);
+        assert_int_equal(a.answer.status, 200);
+        assert_true(kr_bytes_is(kr_head_get(&a.answer, KR_LIT("warning")),
+                                "299 kuberelay \"fleet view: of 3 clusters 1 missing: c9 "
+                                "[hub-agent]\""));
+        leave(&a);
+    }
+    get(&a, f, "/clusters/*/apis/nobody.io/v1", NULL); /* but c9, perhaps */
+    assert_int_equal(a.answer.status, 503);
+    leave(&a);
+    f->subs.untold = (struct hub_completeness){.clusters = 3};
+    get(&a, f, "/clusters/*/apis", NULL);
+    assert_null(kr_head_find(&a.answer, KR_LIT("warning")));
+    leave(&a);
+    get(&a, f, "/clusters/*/apis/nobody.io/v1", NULL);
+    assert_int_equal(a.answer.status, 404);
+    leave(&a);
+}
+
 static void test_paths_when_they_are_no_resource_then_as_the_fleet_has_them(void **state)
 {
     static const struct {
@@ -219,6 +250,7 @@ int main(void)
         T(test_discovery_aggregated_then_all_current),
         T(test_discovery_when_unchanged_then_304),
         T(test_discovery_when_a_cluster_may_not_be_seen_then_neither_its_types),
+        T(test_discovery_when_a_cluster_has_not_told_then_it_says_so),
         T(test_paths_when_they_are_no_resource_then_as_the_fleet_has_them),
         T(test_fleet_when_the_hub_is_young_then_503_and_429),
     };

@@ -38,6 +38,7 @@ struct hub_subscriptions {
     bool deny;
     bool hold; /* nothing becomes ready by itself */
     struct hub_completeness completeness;
+    struct hub_completeness untold;
 };
 
 static inline void wants_are_ready(struct hub_subscriptions *s)
@@ -81,6 +82,19 @@ void hub_subscriptions_completeness(struct hub_subscriptions *s, struct hub_type
 {
     (void)type, (void)sight;
     *out = s->completeness;
+}
+
+int hub_subscriptions_expect(struct hub_subscriptions *s, const char *cluster)
+{
+    (void)s, (void)cluster;
+    return 0;
+}
+
+void hub_subscriptions_untold(struct hub_subscriptions *s, const struct hub_sight *sight,
+                              struct hub_completeness *out)
+{
+    (void)sight;
+    *out = s->untold;
 }
 
 uint64_t hub_subscriptions_number(struct hub_subscriptions *s, const char *cluster,

@@ -107,7 +107,7 @@ static void test_want_when_a_cluster_cannot_then_its_word_is_enough(void **state
     agent_problem(open_call(&b, "pods"), KR_SYNC_FORBIDDEN, "no right");
     assert_int_equal(r.told, 1);
     assert_int_equal(complete(&w, "pods").failing, 1);
-    assert_string_equal(complete(&w, "pods").example, "edge-2");
+    assert_string_equal(complete(&w, "pods").names, "edge-2");
     hub_subscriptions_release(&r.want);
     agent_lose(&a);
     agent_lose(&b);
@@ -162,6 +162,7 @@ static void test_want_when_cluster_leaves_or_is_silent_then_who_is_waited_for(vo
     agent_lose(&mute);
     run(&w, 0);
     assert_int_equal(r.told, 1);
+    assert_int_equal(complete(&w, "pods").missing, 2); /* neither has ever told what it has */
     hub_subscriptions_release(&r.want);
     agent_lose(&a);
     agent_lose(&old);
@@ -337,13 +338,77 @@ static void test_completeness_when_agent_is_away_then_stale(void **state)
     c = complete(&w, "pods");
     assert_int_equal(c.clusters, 1);
     assert_int_equal(c.stale + c.loading + c.failing, 0);
-    assert_string_equal(c.example, "");
+    assert_string_equal(c.names, "");
     agent_lose(&a);
     c = complete(&w, "pods");
     assert_int_equal(c.stale, 1);
-    assert_string_equal(c.example, "edge-1");
+    assert_string_equal(c.names, "edge-1");
     c = complete(&w, "configmaps"); /* nobody serves it */
     assert_int_equal(c.clusters, 0);
+    world_deinit(&w);
+}
+
+static int sees_all_but_edge_8(const void *sight, const struct hub_shelf *shelf)
+{
+    (void)sight;
+    return strcmp(shelf->cluster, "edge-8") != 0;
+}
+
+static void test_expect_when_it_has_not_dialled_then_missing_for_who_may_see_it(void **state)
+{
+    const struct hub_sight sight = {.cluster = sees_all_but_edge_8};
+    struct world w;
+    struct agent a;
+    struct agent late;
+    struct reader r;
+    struct hub_completeness c;
+
+    (void)state;
+    start(&w, &a, NO_PROFILES);
+    assert_int_equal(hub_subscriptions_expect(w.w.subscriptions, "edge-1"), 0);
+    assert_int_equal(hub_subscriptions_expect(w.w.subscriptions, "edge-8"), 0);
+    assert_int_equal(hub_subscriptions_expect(w.w.subscriptions, "edge-9"), 0);
+    assert_int_equal(read_type(&w, &r, "pods"), 0);
+    run(&w, 0);
+    agent_end_snapshot(open_call(&a, "pods"), "1");
+    assert_int_equal(r.told, 1); /* nobody waits for them */
+    c = complete(&w, "pods");
+    assert_int_equal(c.clusters, 3);
+    assert_int_equal(c.missing, 2);
+    assert_string_equal(c.names, "edge-8, edge-9");
+    hub_subscriptions_untold(w.w.subscriptions, &sight, &c);
+    assert_int_equal(c.clusters, 2);
+    assert_int_equal(c.missing, 1);
+    assert_string_equal(c.names, "edge-9");
+    agent_join(&late, &w, "edge-9", true);
+    agent_catalog(&late, types);
+    agent_end_snapshot(open_call(&late, "pods"), "1");
+    assert_string_equal(complete(&w, "pods").names, "edge-8");
+    assert_true(hub_subscriptions_remove_cluster(w.w.subscriptions, "edge-8"));
+    assert_int_equal(complete(&w, "pods").missing, 0);
+    assert_false(hub_subscriptions_remove_cluster(w.w.subscriptions, "edge-8"));
+    hub_subscriptions_release(&r.want);
+    agent_lose(&late);
+    agent_lose(&a);
+    world_deinit(&w);
+}
+
+static void test_completeness_when_many_are_missing_then_some_names(void **state)
+{
+    struct world w;
+    struct hub_completeness c;
+    char name[64];
+
+    (void)state;
+    world_init(&w, NO_PROFILES, 1u << 20);
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "edge-%058d", i);
+        assert_int_equal(hub_subscriptions_expect(w.w.subscriptions, name), 0);
+    }
+    c = complete(&w, "pods");
+    assert_int_equal(c.missing, 100);
+    assert_int_equal(c.named, 2);
+    assert_int_equal(strlen(c.names), 2 * 63 + 2);
     world_deinit(&w);
 }
 
@@ -385,6 +450,8 @@ int main(void)
         cmocka_unit_test(test_reload_when_profile_differs_then_no_version_was_reached),
         cmocka_unit_test(test_remove_when_cluster_leaves_for_good_then_events_and_nothing_left),
         cmocka_unit_test(test_completeness_when_agent_is_away_then_stale),
+        cmocka_unit_test(test_expect_when_it_has_not_dialled_then_missing_for_who_may_see_it),
+        cmocka_unit_test(test_completeness_when_many_are_missing_then_some_names),
         cmocka_unit_test(test_catalog_when_garbage_comes_then_what_was_told_stays),
     };
 
