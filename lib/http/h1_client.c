@@ -10,120 +10,34 @@
 
 #include "base/assert.h"
 #include "base/err.h"
-#include "http/h1_codec.h"
-#include "http/h1_conn.h"
-#include "http/h1_out.h"
+#include "http/h1_side.h"
 
 enum {
-    OWED_MAX = 64 * 1024, /* body bytes the user has not consumed; then reading stops */
     INFORMATIONAL_MAX = 32,
     TOKEN_MAX = 64, /* of a protocol to upgrade to */
 };
 
 struct client {
-    struct kr_conn conn;
-    struct kr_h1_config cfg;
-    struct kr_pipe *pipe;
-    struct kr_exchange ex;
-    struct kr_h1_reader reader;
-    struct kr_h1_out out;
-    struct kr_task step;
-    struct kr_timer timer; /* unused, or how long a raw connection outlives the server's end */
-    size_t owed;
+    struct kr_h1_side h1;   /* its timer: idle, or how long raw outlives the server's end */
     unsigned informational; /* 1xx heads of this exchange */
-    bool live;              /* ex is in use */
-    bool head_method;       /* the request is HEAD */
     bool raw;               /* upgraded */
     bool raw_end;           /* the user sends nothing after the upgrade */
+    bool told_drain;        /* on_drain was called */
     uint8_t token_n;        /* length of the protocol that was asked for; 0: none */
     char token[TOKEN_MAX];
-    bool told_drain; /* on_drain was called */
-    bool closing;    /* the pipe was told to close */
-    bool reading;
-    bool in_fill;
     int ex_rc; /* what the running exchange ends with; 0: by the rules */
-    int rc;    /* for on_close, with why */
-    const char *why;
 };
 
 /* ---- small steps ---- */
-
-static void shut(struct client *c, enum kr_pipe_close how, int rc, const char *why)
-{
-    c->conn.draining = true;
-    if (c->closing)
-        return;
-    c->closing = true;
-    c->rc = rc;
-    c->why = why;
-    kr_timer_stop(c->cfg.sched, &c->timer);
-    if (how == KR_PIPE_ABORT)
-        kr_h1_out_cancel(&c->out);
-    kr_pipe_close(c->pipe, how);
-}
 
 /* The peer broke the rules: the running exchange ends with rc once the pipe is closed. */
 static void fail(struct client *c, int rc, const char *why)
 {
     c->ex_rc = rc;
-    shut(c, KR_PIPE_ABORT, rc, why);
-}
-
-static void start_idle(struct client *c)
-{
-    if (c->cfg.idle_timeout_ms > 0 && !c->closing &&
-        kr_timer_start(c->cfg.sched, &c->timer, c->cfg.idle_timeout_ms) != 0)
-        shut(c, KR_PIPE_ABORT, KR_ENOMEM, "no memory for a timer");
-}
-
-/* Neither may be called inside fill: it may not call into the pipe, step makes up for it. */
-static void update_reading(struct client *c)
-{
-    bool want = c->owed < OWED_MAX;
-
-    if (c->in_fill) {
-        kr_task_post(c->cfg.sched, &c->step);
-        return;
-    }
-    if (c->closing || want == c->reading)
-        return;
-    c->reading = want;
-    kr_pipe_set_reading(c->pipe, want);
-}
-
-static void want_fill(struct client *c)
-{
-    if (c->in_fill)
-        kr_task_post(c->cfg.sched, &c->step);
-    else if (!c->closing && kr_h1_out_pending(&c->out))
-        kr_pipe_want_fill(c->pipe);
-}
-
-static void exchange_over(struct client *c)
-{
-    c->live = false;
-    c->conn.exchanges = 0;
-    c->owed = 0;
-    kr_head_deinit(&c->ex.head);
-}
-
-static void end_exchange(struct client *c, int rc)
-{
-    const struct kr_exchange_user *ops = c->ex.user_ops;
-    void *user = c->ex.user;
-
-    if (!c->live)
-        return;
-    exchange_over(c);
-    ops->on_done(user, rc);
+    kr_h1_side_shut(&c->h1, KR_PIPE_ABORT, rc, why);
 }
 
 /* ---- the exchange's calls ---- */
-
-static struct client *client_of(struct kr_exchange *ex)
-{
-    return KR_CONTAINER_OF(ex, struct client, ex);
-}
 
 static int ex_send_head(struct kr_exchange *ex, const struct kr_head *head, bool end)
 {
@@ -139,48 +53,34 @@ static void ex_send_continue(struct kr_exchange *ex)
     (void)ex;
 }
 
-static int ex_send_trailers(struct kr_exchange *ex, const struct kr_head *trailers)
-{
-    return kr_h1_out_trailers(&client_of(ex)->out, trailers);
-}
-
-static void ex_ready(struct kr_exchange *ex)
-{
-    want_fill(client_of(ex));
-}
-
 static void ex_consumed(struct kr_exchange *ex, size_t n)
 {
-    struct client *c = client_of(ex);
-
-    KR_ASSERT(n <= c->owed);
-    c->owed -= n;
-    if (!c->reading)
-        update_reading(c);
+    kr_h1_side_consumed(kr_h1_side_of(ex), n, true);
 }
 
 /* A request of which nothing left leaves the connection as it was. */
 static void ex_abort(struct kr_exchange *ex, enum kr_abort how)
 {
-    struct client *c = client_of(ex);
-    bool untouched = !ex->head_sent && !c->closing;
+    struct client *c = KR_CONTAINER_OF(ex, struct client, h1.ex);
+    bool untouched = !ex->head_sent && !c->h1.closing;
 
     (void)how; /* HTTP/1.1 has one word for all of them */
-    exchange_over(c);
+    kr_h1_side_forget(&c->h1);
     if (!untouched) {
-        shut(c, KR_PIPE_ABORT, 0, "the exchange was aborted");
+        kr_h1_side_shut(&c->h1, KR_PIPE_ABORT, 0, "the exchange was aborted");
         return;
     }
-    kr_h1_out_cancel(&c->out);
-    c->out.state = KR_H1_OUT_IDLE;
-    if (c->conn.draining)
-        shut(c, KR_PIPE_FLUSH, 0, NULL);
+    kr_h1_out_cancel(&c->h1.out);
+    c->h1.out.state = KR_H1_OUT_IDLE;
+    if (c->h1.conn.draining)
+        kr_h1_side_shut(&c->h1, KR_PIPE_FLUSH, 0, NULL);
     else
-        start_idle(c);
+        kr_h1_side_set_timer(&c->h1, c->h1.cfg.idle_timeout_ms);
 }
 
 static const struct kr_exchange_ops ex_ops = {
-    ex_send_head, ex_send_continue, ex_send_trailers, ex_ready, ex_consumed, ex_abort,
+    ex_send_head,     ex_send_continue, kr_h1_side_send_trailers,
+    kr_h1_side_ready, ex_consumed,      ex_abort,
 };
 
 /* ---- the request ---- */
@@ -195,7 +95,7 @@ static bool says_no_body(struct kr_bytes method)
 static int write_request(struct client *c, const struct kr_head *head, bool end)
 {
     int64_t length = kr_head_content_length(head);
-    struct kr_buf *text = &c->out.text;
+    struct kr_buf *text = &c->h1.out.text;
     int rc;
 
     if (head->protocol.n != 0) { /* without a body: nothing is sent before 101 */
@@ -217,41 +117,41 @@ static int write_request(struct client *c, const struct kr_head *head, bool end)
     if (rc != 0)
         return rc;
     if (length >= 0)
-        kr_h1_out_body(&c->out, KR_H1_LENGTH, (uint64_t)length, end);
+        kr_h1_out_body(&c->h1.out, KR_H1_LENGTH, (uint64_t)length, end);
     else
-        kr_h1_out_body(&c->out, end ? KR_H1_NONE : KR_H1_CHUNKED, 0, end);
+        kr_h1_out_body(&c->h1.out, end ? KR_H1_NONE : KR_H1_CHUNKED, 0, end);
     return 0;
 }
 
 static void begin_answer(struct client *c)
 {
-    kr_head_deinit(&c->ex.head);
-    kr_h1_reader_start(&c->reader, &c->ex.head, c->head_method);
+    kr_head_deinit(&c->h1.ex.head);
+    kr_h1_reader_start(&c->h1.reader, &c->h1.ex.head, c->h1.head_method);
 }
 
 static bool has_room(const struct kr_conn *conn)
 {
-    const struct client *c = KR_CONTAINER_OF(conn, const struct client, conn);
+    const struct client *c = KR_CONTAINER_OF(conn, const struct client, h1.conn);
 
-    return !c->live && !c->closing && !conn->draining;
+    return !c->h1.live && !c->h1.closing && !conn->draining;
 }
 
 static struct kr_exchange *conn_open(struct kr_conn *conn, const struct kr_head *head, bool end,
                                      const struct kr_exchange_user *ops, void *user)
 {
-    struct client *c = KR_CONTAINER_OF(conn, struct client, conn);
+    struct client *c = KR_CONTAINER_OF(conn, struct client, h1.conn);
 
     if (!has_room(conn))
         return NULL;
-    if (write_request(c, head, end) != 0 || c->out.state == KR_H1_OUT_BROKEN) {
-        kr_h1_out_cancel(&c->out);
-        c->out.state = KR_H1_OUT_IDLE;
+    if (write_request(c, head, end) != 0 || c->h1.out.state == KR_H1_OUT_BROKEN) {
+        kr_h1_out_cancel(&c->h1.out);
+        c->h1.out.state = KR_H1_OUT_IDLE;
         return NULL;
     }
-    kr_timer_stop(c->cfg.sched, &c->timer);
-    c->ex = (struct kr_exchange){.ops = &ex_ops, .conn = conn, .user_ops = ops, .user = user};
-    kr_head_init(&c->ex.head, c->cfg.max_head);
-    c->live = true;
+    kr_timer_stop(c->h1.cfg.sched, &c->h1.timer);
+    c->h1.ex = (struct kr_exchange){.ops = &ex_ops, .conn = conn, .user_ops = ops, .user = user};
+    kr_head_init(&c->h1.ex.head, c->h1.cfg.max_head);
+    c->h1.live = true;
     conn->exchanges = 1;
     conn->draining = head->protocol.n != 0; /* whatever becomes of it, the connection is spent */
     c->token_n = (uint8_t)head->protocol.n;
@@ -260,19 +160,19 @@ static struct kr_exchange *conn_open(struct kr_conn *conn, const struct kr_head 
     c->raw_end = end;
     c->informational = 0;
     c->ex_rc = 0;
-    c->head_method = kr_bytes_is(head->method, "HEAD");
+    c->h1.head_method = kr_bytes_is(head->method, "HEAD");
     begin_answer(c);
-    kr_pipe_want_fill(c->pipe);
-    return &c->ex;
+    kr_pipe_want_fill(c->h1.pipe);
+    return &c->h1.ex;
 }
 
 /* ---- the answer ---- */
 
 static void tell_drain(struct client *c)
 {
-    c->conn.draining = true;
-    if (!c->told_drain && c->conn.user_ops->on_drain != NULL)
-        c->conn.user_ops->on_drain(c->conn.owner);
+    c->h1.conn.draining = true;
+    if (!c->told_drain && c->h1.conn.user_ops->on_drain != NULL)
+        c->h1.conn.user_ops->on_drain(c->h1.conn.owner);
     c->told_drain = true;
 }
 
@@ -283,8 +183,8 @@ static bool names_token(const struct client *c)
     size_t same = 0;
     size_t all = 0;
 
-    for (size_t i = 0; i < c->ex.head.n; i++) {
-        const struct kr_field *f = &c->ex.head.fields[i];
+    for (size_t i = 0; i < c->h1.ex.head.n; i++) {
+        const struct kr_field *f = &c->h1.ex.head.fields[i];
 
         if (kr_bytes_is(f->name, "upgrade")) {
             all++;
@@ -305,17 +205,17 @@ static void on_upgraded(struct client *c)
         return;
     }
     tell_drain(c);
-    if (!c->live || c->closing)
+    if (!c->h1.live || c->h1.closing)
         return;
     c->raw = true;
-    kr_h1_out_body(&c->out, KR_H1_UNTIL_CLOSE, 0, c->raw_end);
-    kr_task_post(c->cfg.sched, &c->step); /* asks for the bytes that the user kept back */
-    c->ex.user_ops->on_head(c->ex.user);
+    kr_h1_out_body(&c->h1.out, KR_H1_UNTIL_CLOSE, 0, c->raw_end);
+    kr_task_post(c->h1.cfg.sched, &c->h1.step); /* asks for the bytes that the user kept back */
+    c->h1.ex.user_ops->on_head(c->h1.ex.user);
 }
 
 static void on_head(struct client *c)
 {
-    int status = c->ex.head.status;
+    int status = c->h1.ex.head.status;
 
     if (status == 101) {
         on_upgraded(c);
@@ -328,28 +228,18 @@ static void on_head(struct client *c)
             begin_answer(c);
         return;
     }
-    if (!c->reader.keep_alive || c->token_n != 0)
+    if (!c->h1.reader.keep_alive || c->token_n != 0)
         tell_drain(c);
-    if (!c->live || c->closing)
+    if (!c->h1.live || c->h1.closing)
         return;
-    c->ex.in_ended = c->reader.framing == KR_H1_NONE ||
-                     (c->reader.framing == KR_H1_LENGTH && c->reader.left == 0);
-    c->ex.user_ops->on_head(c->ex.user);
-}
-
-static void on_body(struct client *c, struct kr_bytes body)
-{
-    c->owed += body.n;
-    c->ex.user_ops->on_body(c->ex.user, body);
+    c->h1.ex.in_ended = kr_h1_side_no_body(&c->h1);
+    c->h1.ex.user_ops->on_head(c->h1.ex.user);
 }
 
 static void on_end(struct client *c)
 {
-    const struct kr_head *trailers = c->reader.trailers.n != 0 ? &c->reader.trailers : NULL;
-
-    c->ex.in_ended = true;
-    kr_task_post(c->cfg.sched, &c->step);
-    c->ex.user_ops->on_end(c->ex.user, trailers);
+    kr_task_post(c->h1.cfg.sched, &c->h1.step);
+    kr_h1_side_on_end(&c->h1);
 }
 
 static void on_event(struct client *c, enum kr_h1_event ev, struct kr_bytes body)
@@ -359,13 +249,13 @@ static void on_event(struct client *c, enum kr_h1_event ev, struct kr_bytes body
         on_head(c);
         break;
     case KR_H1_BODY:
-        on_body(c, body);
+        kr_h1_side_on_body(&c->h1, body);
         break;
     case KR_H1_END:
         on_end(c);
         break;
     case KR_H1_FAILED:
-        fail(c, c->reader.rc, c->reader.why);
+        fail(c, c->h1.reader.rc, c->h1.reader.why);
         break;
     case KR_H1_MORE:
         break;
@@ -375,13 +265,13 @@ static void on_event(struct client *c, enum kr_h1_event ev, struct kr_bytes body
 /* Whether the answer that came is whole (END was seen, or the end of a raw direction). */
 static bool answer_whole(const struct client *c)
 {
-    return c->live && c->ex.in_ended && kr_h1_reader_idle(&c->reader);
+    return c->h1.live && c->h1.ex.in_ended && kr_h1_reader_idle(&c->h1.reader);
 }
 
 /* Whether bytes may come now: only as the answer to a request of which something left. */
 static bool expects_bytes(const struct client *c)
 {
-    return c->live && c->ex.head_sent && !answer_whole(c);
+    return c->h1.live && c->h1.ex.head_sent && !answer_whole(c);
 }
 
 static void on_bytes(void *user, struct kr_bytes in)
@@ -389,29 +279,29 @@ static void on_bytes(void *user, struct kr_bytes in)
     struct client *c = user;
     enum kr_h1_event ev = KR_H1_HEAD;
 
-    if (!c->closing && !expects_bytes(c)) {
+    if (!c->h1.closing && !expects_bytes(c)) {
         c->ex_rc = answer_whole(c) ? c->ex_rc : KR_EREFUSED;
         tell_drain(c);
         if (!answer_whole(c)) /* else step ends the exchange well, then closes */
-            shut(c, KR_PIPE_ABORT, KR_EPROTO, "bytes came that answer no request");
+            kr_h1_side_shut(&c->h1, KR_PIPE_ABORT, KR_EPROTO, "bytes came that answer no request");
         return;
     }
-    while (!c->closing && c->live && !c->raw && ev != KR_H1_MORE) {
+    while (!c->h1.closing && c->h1.live && !c->raw && ev != KR_H1_MORE) {
         struct kr_bytes body = {NULL, 0};
 
-        ev = kr_h1_read(&c->reader, &in, &body);
+        ev = kr_h1_read(&c->h1.reader, &in, &body);
         on_event(c, ev, body);
     }
-    if (!c->closing && c->raw && in.n != 0)
-        on_body(c, in);
-    else if (!c->closing && in.n != 0) /* behind the answer */
+    if (!c->h1.closing && c->raw && in.n != 0)
+        kr_h1_side_on_body(&c->h1, in);
+    else if (!c->h1.closing && in.n != 0) /* behind the answer */
         tell_drain(c);
-    update_reading(c);
+    kr_h1_side_update_reading(&c->h1, true);
 }
 
 static bool request_whole(const struct client *c)
 {
-    const struct kr_h1_out *o = &c->out;
+    const struct kr_h1_out *o = &c->h1.out;
 
     if (o->framing == KR_H1_LENGTH && o->left == 0 && o->text.n == 0)
         return true; /* though its user has not said so yet */
@@ -421,39 +311,39 @@ static bool request_whole(const struct client *c)
 /* Both messages are over, or the answer needs no more of the request. */
 static void finish(struct client *c)
 {
-    if (request_whole(c) && !c->conn.draining)
-        c->out.state = KR_H1_OUT_IDLE;
+    if (request_whole(c) && !c->h1.conn.draining)
+        c->h1.out.state = KR_H1_OUT_IDLE;
     else
         tell_drain(c);
-    end_exchange(c, 0);
-    if (c->closing || c->live) /* the user may have opened the next one */
+    kr_h1_side_end_exchange(&c->h1, 0);
+    if (c->h1.closing || c->h1.live) /* the user may have opened the next one */
         return;
-    if (c->conn.draining)
-        shut(c, KR_PIPE_FLUSH, 0, NULL);
+    if (c->h1.conn.draining)
+        kr_h1_side_shut(&c->h1, KR_PIPE_FLUSH, 0, NULL);
     else
-        start_idle(c);
+        kr_h1_side_set_timer(&c->h1, c->h1.cfg.idle_timeout_ms);
 }
 
 static void on_step(struct kr_task *t)
 {
-    struct client *c = KR_CONTAINER_OF(t, struct client, step);
+    struct client *c = KR_CONTAINER_OF(t, struct client, h1.step);
 
-    if (c->closing)
+    if (c->h1.closing)
         return;
-    if (c->raw ? kr_h1_out_done(&c->out) : answer_whole(c))
+    if (c->raw ? kr_h1_out_done(&c->h1.out) : answer_whole(c))
         finish(c);
-    else if (c->out.state == KR_H1_OUT_BROKEN)
+    else if (c->h1.out.state == KR_H1_OUT_BROKEN)
         fail(c, KR_EPROTO, "the request body did not keep to its length");
-    update_reading(c);
-    want_fill(c);
+    kr_h1_side_update_reading(&c->h1, true);
+    kr_h1_side_want_fill(&c->h1);
 }
 
 static void on_timer(struct kr_timer *t)
 {
-    struct client *c = KR_CONTAINER_OF(t, struct client, timer);
+    struct client *c = KR_CONTAINER_OF(t, struct client, h1.timer);
 
-    end_exchange(c, 0); /* a raw one whose server ended its direction long ago */
-    shut(c, KR_PIPE_FLUSH, 0, NULL);
+    kr_h1_side_end_exchange(&c->h1, 0); /* a raw one whose server ended its direction long ago */
+    kr_h1_side_shut(&c->h1, KR_PIPE_FLUSH, 0, NULL);
 }
 
 /* ---- the pipe's calls ---- */
@@ -463,49 +353,49 @@ static size_t fill(void *user, uint8_t *out, size_t room)
     struct client *c = user;
     size_t n;
 
-    if (c->out.state == KR_H1_OUT_BROKEN)
+    if (c->h1.out.state == KR_H1_OUT_BROKEN)
         return 0;
-    c->ex.head_sent |= c->live && c->out.text.n != 0;
-    c->in_fill = true;
-    n = kr_h1_out_fill(&c->out, c->live ? &c->ex : NULL, out, room);
-    c->in_fill = false;
-    if (c->out.state == KR_H1_OUT_BROKEN || (c->raw && kr_h1_out_done(&c->out)))
-        kr_task_post(c->cfg.sched, &c->step);
+    c->h1.ex.head_sent |= c->h1.live && c->h1.out.text.n != 0;
+    c->h1.in_fill = true;
+    n = kr_h1_out_fill(&c->h1.out, c->h1.live ? &c->h1.ex : NULL, out, room);
+    c->h1.in_fill = false;
+    if (c->h1.out.state == KR_H1_OUT_BROKEN || (c->raw && kr_h1_out_done(&c->h1.out)))
+        kr_task_post(c->h1.cfg.sched, &c->h1.step);
     return n;
 }
 
 static void raw_eof(struct client *c)
 {
-    if (kr_timer_start(c->cfg.sched, &c->timer, KR_UPGRADE_LINGER_MS) == 0)
+    kr_h1_side_set_timer(&c->h1, KR_UPGRADE_LINGER_MS);
+    if (!c->h1.closing)
         on_end(c);
-    else
-        shut(c, KR_PIPE_ABORT, KR_ENOMEM, "no memory for a timer");
 }
 
 static void on_eof(void *user)
 {
     struct client *c = user;
 
-    if (c->closing)
+    if (c->h1.closing)
         return;
     if (c->raw) {
         raw_eof(c);
         return;
     }
     tell_drain(c);
-    if (c->closing)
+    if (c->h1.closing)
         return;
-    if (c->live && !answer_whole(c) && kr_h1_read_eof(&c->reader) == KR_H1_END)
+    if (c->h1.live && !answer_whole(c) && kr_h1_read_eof(&c->h1.reader) == KR_H1_END)
         on_end(c);
-    if (!c->closing && !answer_whole(c))
-        shut(c, KR_PIPE_ABORT, c->live ? KR_ECONNLOST : 0, "the server closed the connection");
+    if (!c->h1.closing && !answer_whole(c))
+        kr_h1_side_shut(&c->h1, KR_PIPE_ABORT, c->h1.live ? KR_ECONNLOST : 0,
+                        "the server closed the connection");
 }
 
 static int final_code(const struct client *c)
 {
     if (answer_whole(c))
         return 0;
-    if (!c->ex.head_sent)
+    if (!c->h1.ex.head_sent)
         return KR_EREFUSED;
     return c->ex_rc != 0 ? c->ex_rc : KR_ECONNLOST;
 }
@@ -513,18 +403,9 @@ static int final_code(const struct client *c)
 static void on_close(void *user, int rc, const struct kr_note *why)
 {
     struct client *c = user;
-    struct kr_note note = *why;
 
-    c->closing = c->conn.draining = true;
-    kr_timer_stop(c->cfg.sched, &c->timer);
-    end_exchange(c, final_code(c));
-    if (c->why != NULL)
-        kr_note_set(&note, 0, "%s", c->why);
-    c->conn.user_ops->on_close(c->conn.owner, c->rc != 0 ? c->rc : rc, &note);
-    kr_task_cancel(&c->step);
-    kr_h1_reader_deinit(&c->reader);
-    kr_h1_out_deinit(&c->out);
-    kr_head_deinit(&c->ex.head);
+    kr_h1_side_closed(&c->h1, final_code(c), rc, why);
+    kr_h1_side_deinit(&c->h1);
     free(c);
 }
 
@@ -534,19 +415,14 @@ static const struct kr_pipe_user pipe_ops = {on_bytes, fill, on_eof, on_close};
 
 static void conn_drain(struct kr_conn *conn)
 {
-    struct client *c = KR_CONTAINER_OF(conn, struct client, conn);
+    struct client *c = KR_CONTAINER_OF(conn, struct client, h1.conn);
 
     conn->draining = true;
-    if (!c->live)
-        shut(c, KR_PIPE_FLUSH, 0, NULL);
+    if (!c->h1.live)
+        kr_h1_side_shut(&c->h1, KR_PIPE_FLUSH, 0, NULL);
 }
 
-static void conn_close(struct kr_conn *conn)
-{
-    shut(KR_CONTAINER_OF(conn, struct client, conn), KR_PIPE_ABORT, 0, NULL);
-}
-
-static const struct kr_conn_ops conn_ops = {conn_open, conn_drain, conn_close, has_room};
+static const struct kr_conn_ops conn_ops = {conn_open, conn_drain, kr_h1_side_close, has_room};
 
 struct kr_conn *kr_h1_client_create(const struct kr_h1_config *cfg, struct kr_pipe *pipe)
 {
@@ -554,22 +430,12 @@ struct kr_conn *kr_h1_client_create(const struct kr_h1_config *cfg, struct kr_pi
 
     if (c == NULL)
         return NULL;
-    c->conn = (struct kr_conn){
-        .ops = &conn_ops, .user_ops = cfg->user_ops, .owner = cfg->owner, .peer = cfg->peer};
-    c->cfg = *cfg;
-    if (c->cfg.max_head == 0)
-        c->cfg.max_head = KR_HEAD_MAX;
-    c->pipe = pipe;
-    kr_h1_reader_init(&c->reader, true, c->cfg.max_head);
-    kr_h1_out_init(&c->out);
-    kr_task_init(&c->step, on_step);
-    kr_timer_init(&c->timer, on_timer);
-    if (cfg->idle_timeout_ms > 0 &&
-        kr_timer_start(cfg->sched, &c->timer, cfg->idle_timeout_ms) != 0) {
+    kr_task_init(&c->h1.step, on_step);
+    kr_timer_init(&c->h1.timer, on_timer);
+    if (kr_h1_side_init(&c->h1, cfg, pipe, &conn_ops, true) != 0) {
         free(c);
         return NULL;
     }
-    c->reading = true;
     kr_pipe_attach(pipe, &pipe_ops, c);
-    return &c->conn;
+    return &c->h1.conn;
 }
