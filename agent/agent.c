@@ -6,8 +6,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "agent/admin.h"
+#include "admin/admin.h"
 #include "agent/apiserver.h"
+#include "agent/counters.h"
 #include "agent/keeper.h"
 #include "agent/links.h"
 #include "agent/parts.h"
@@ -20,7 +21,7 @@
 struct agent {
     struct agent_core c;
     struct agent_probe probe;
-    struct agent_admin *admin;
+    struct kr_admin admin;
     struct agent_links links;
     struct agent_keeper keeper;
     struct kr_proxy proxy;
@@ -30,11 +31,35 @@ struct agent {
     bool closing;
 };
 
-static bool is_attached(void *owner)
+static void measure(void *owner)
+{
+    struct agent_core *c = &((struct agent *)owner)->c;
+
+    kr_metric_set(kr_metrics_series(c->metrics, AGENT_WINDOW_LEFT, NULL, 0), c->h2.window_left);
+}
+
+static const char *unready(void *owner)
 {
     struct agent *a = owner;
 
-    return agent_links_attached(&a->links);
+    if (a->c.draining)
+        return "shutting down\n";
+    return agent_links_attached(&a->links) ? NULL : "no hub has accepted a tunnel\n";
+}
+
+static int open_admin(struct agent *a, struct kr_note *why)
+{
+    struct kr_admin_config cfg = {
+        .io = a->c.io,
+        .listen = a->c.options->admin_listen,
+        .metrics = a->c.metrics,
+        .measure = measure,
+        .unready = unready,
+        .owner = a,
+    };
+    int rc = kr_admin_open(&a->admin, &cfg, why);
+
+    return rc == 0 ? 0 : kr_note_wrap(why, rc, "adminListen");
 }
 
 static void on_health(void *owner)
@@ -58,7 +83,7 @@ static void close_all(struct agent *a)
     a->closing = true;
     agent_keeper_stop(&a->keeper);
     agent_links_close(&a->links);
-    agent_admin_close(a->admin);
+    kr_admin_close(&a->admin);
     kr_timer_start(a->c.sched, &a->drain, 100); /* for the last bytes */
 }
 
@@ -160,12 +185,10 @@ static int start(struct agent *a, const struct agent_options *options, struct kr
     kr_timer_init(&a->drain, on_drain_look);
     agent_probe_init(&a->probe, &a->c, on_health, a);
     rc = agent_parts_create(&a->c, why);
-    if (rc != 0)
-        return rc;
-    a->admin = agent_admin_create(&a->c, is_attached, a, why);
-    if (a->admin == NULL)
-        return KR_EIO;
-    rc = agent_links_init(&a->links, &a->c, proxy_of(a), why);
+    if (rc == 0)
+        rc = open_admin(a, why);
+    if (rc == 0)
+        rc = agent_links_init(&a->links, &a->c, proxy_of(a), why);
     if (rc != 0)
         return rc;
     kr_loop_on_signal(a->c.loop, SIGTERM, on_term, a);
@@ -180,7 +203,7 @@ static void run(struct agent *a)
               KR_S("cluster", a->c.self.name), KR_S("instance", a->c.self.instance),
               KR_B("api-server", agent_apiserver_authority(a->c.api)));
     KR_LOG_AT(a->c.log, KR_LOG_INFO, "listening", KR_S("port", "admin"),
-              KR_S("address", agent_admin_address(a->admin)));
+              KR_S("address", kr_admin_address(&a->admin)));
     agent_probe_start(&a->probe);
     agent_parts_start(&a->c);
     if (a->c.hub_tls != NULL)
@@ -204,7 +227,7 @@ static void stop(struct agent *a)
     a->c.io = NULL;
     agent_links_deinit(&a->links);
     agent_parts_destroy(&a->c);
-    agent_admin_destroy(a->admin);
+    kr_admin_deinit(&a->admin);
     kr_proxy_deinit(&a->proxy);
     agent_core_deinit(&a->c);
 }

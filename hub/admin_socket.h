@@ -8,14 +8,10 @@
 #ifndef HUB_ADMIN_SOCKET_H
 #define HUB_ADMIN_SOCKET_H
 
+#include "admin/page_port.h"
 #include "hub/worker.h"
 
-struct hub_admin_socket;
-
-/* *out is NULL if option adminSocket is not given. */
-int hub_admin_socket_create(struct hub_worker *w, struct hub_admin_socket **out,
-                            struct kr_note *why);
-void hub_admin_socket_close(struct hub_admin_socket *a); /* destroy after the loop has turned */
-void hub_admin_socket_destroy(struct hub_admin_socket *a);
+/* Nothing if the option adminSocket is not given; a failure names it. */
+int hub_admin_socket_open(struct kr_page_port *p, struct hub_worker *w, struct kr_note *why);
 
 #endif

@@ -30,9 +30,9 @@ struct hub {
     struct hub_front *front;
     struct hub_gate *gate;
     struct hub_trust_parts trust;
-    struct hub_admin *admin;
-    struct hub_admin_socket *socket; /* NULL: none is asked for */
-    struct hub_fleet_parts *fleet;   /* NULL: no fleet view */
+    struct kr_admin admin;
+    struct kr_page_port socket;    /* zeroed: none is asked for */
+    struct hub_fleet_parts *fleet; /* NULL: no fleet view */
     enum drain_phase phase;
     struct kr_timer phase_timer;
 };
@@ -70,8 +70,8 @@ static void cut(struct hub *h)
     h->w.draining = true;
     hub_front_close(h->front);
     hub_gate_close(h->gate);
-    hub_admin_close(h->admin);
-    hub_admin_socket_close(h->socket);
+    kr_admin_close(&h->admin);
+    kr_page_port_close(&h->socket);
 }
 
 static void enter(struct hub *h, enum drain_phase phase)
@@ -140,8 +140,8 @@ static void log_listening(struct hub *h)
     KR_LOG_AT(h->w.log, KR_LOG_INFO, "listening", KR_S("port", "agent"),
               KR_S("address", hub_gate_address(h->gate)));
     KR_LOG_AT(h->w.log, KR_LOG_INFO, "listening", KR_S("port", "admin"),
-              KR_S("address", hub_admin_address(h->admin)));
-    if (h->socket != NULL)
+              KR_S("address", kr_admin_address(&h->admin)));
+    if (h->w.options->admin_socket != NULL)
         KR_LOG_AT(h->w.log, KR_LOG_INFO, "listening", KR_S("port", "admin-socket"),
                   KR_S("address", h->w.options->admin_socket));
 }
@@ -166,17 +166,17 @@ static int start(struct hub *h, const struct hub_options *options, struct kr_log
     if (rc == 0)
         rc = hub_expect_registered(&h->w, why);
     if (rc == 0)
-        rc = hub_admin_socket_create(&h->w, &h->socket, why);
+        rc = hub_admin_socket_open(&h->socket, &h->w, why);
     if (rc != 0)
         return rc;
     h->front = hub_front_create(&h->w, why);
     if (h->front != NULL)
         h->gate = hub_gate_create(&h->w, h->trust.enroll, why);
-    if (h->gate != NULL)
-        h->admin = hub_admin_create(&h->w, why);
-    if (h->admin == NULL)
+    if (h->gate == NULL)
         return -1;
-    rc = hub_trust_parts_start(&h->trust, h->front, h->gate, why);
+    rc = hub_admin_open(&h->admin, &h->w, why);
+    if (rc == 0)
+        rc = hub_trust_parts_start(&h->trust, h->front, h->gate, why);
     if (rc != 0)
         return rc;
     kr_loop_on_signal(h->w.loop, SIGTERM, on_term, h);
@@ -192,8 +192,8 @@ static void stop(struct hub *h)
     hub_front_destroy(h->front);
     hub_gate_destroy(h->gate);
     hub_trust_parts_destroy(&h->trust);
-    hub_admin_destroy(h->admin);
-    hub_admin_socket_destroy(h->socket);
+    kr_admin_deinit(&h->admin);
+    kr_page_port_deinit(&h->socket);
     hub_fleet_parts_destroy(h->fleet);
     hub_access_parts_destroy(&h->w);
     kr_audit_log_close(h->w.audit);

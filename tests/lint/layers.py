@@ -13,8 +13,9 @@ ROOMS = {
     "lib/kube": ["lib/base"],
     "certs": ["lib/base"],
     "lib/wire": ["lib/base", "lib/http"],
-    "agent": ["lib/base", "lib/net", "lib/http", "lib/kube", "certs", "lib/wire"],
-    "hub": ["lib/base", "lib/net", "lib/http", "lib/kube", "certs", "lib/wire"],
+    "lib/admin": ["lib/base", "lib/net", "lib/http"],
+    "agent": ["lib/base", "lib/net", "lib/http", "lib/kube", "certs", "lib/wire", "lib/admin"],
+    "hub": ["lib/base", "lib/net", "lib/http", "lib/kube", "certs", "lib/wire", "lib/admin"],
     "signer": ["lib/base", "lib/net", "lib/http", "certs", "lib/wire"],
     "ctl": ["lib/base", "lib/net", "lib/http", "lib/kube", "certs", "lib/wire"],
 }
