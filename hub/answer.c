@@ -35,20 +35,21 @@ static void build(struct hub_worker *w, enum kr_case which, const struct kr_case
     kr_buf_deinit(&warning);
 }
 
-int hub_answer(struct hub_worker *w, struct kr_exchange *ex, enum kr_case which,
-               const struct kr_case_facts *facts, struct kr_bytes audit_id)
+struct hub_answer hub_answer(struct hub_worker *w, struct kr_exchange *ex, enum kr_case which,
+                             const struct kr_case_facts *facts, struct kr_bytes audit_id)
 {
+    bool bodiless = kr_bytes_is(ex->head.method, "HEAD");
     struct kr_buf body = {.max = ANSWER_MAX};
+    struct hub_answer given;
     struct kr_head head;
-    int code;
 
     kr_head_init(&head, KR_HEAD_MAX);
     build(w, which, facts, audit_id, &head, &body);
-    code = head.status;
+    given = (struct hub_answer){.code = head.status, .size = bodiless ? 0 : body.n};
     kr_reply(ex, &head, kr_buf_bytes(&body));
     kr_head_deinit(&head);
     kr_buf_deinit(&body);
-    return code;
+    return given;
 }
 
 void hub_answer_text(struct kr_exchange *ex, int code, const char *type, struct kr_bytes body)

@@ -6,10 +6,14 @@
 #include "hub/worker.h"
 #include "kube/status.h"
 
-/* Answers `ex` and lets it go; `audit_id` may be empty. `close`: the client should not reuse the
- * connection (HTTP/1.1). Returns the HTTP code. */
-int hub_answer(struct hub_worker *w, struct kr_exchange *ex, enum kr_case which,
-               const struct kr_case_facts *facts, struct kr_bytes audit_id);
+struct hub_answer {
+    int code;    /* of HTTP */
+    size_t size; /* of the body */
+};
+
+/* Answers `ex` and lets it go; `audit_id` may be empty. */
+struct hub_answer hub_answer(struct hub_worker *w, struct kr_exchange *ex, enum kr_case which,
+                             const struct kr_case_facts *facts, struct kr_bytes audit_id);
 /* A short answer that is no error: content type and body. */
 void hub_answer_text(struct kr_exchange *ex, int code, const char *type, struct kr_bytes body);
 /* For requests that HTTP/1.1 could not read. */

@@ -133,7 +133,7 @@ static int write_line(struct hub_request *r, enum kr_audit_stage stage)
         .request_uid = kr_bytes_str(r->audit_id),
         .outcome = e->outcome,
         .bytes_in = r->fw.up_bytes,
-        .bytes_out = r->fw.down_bytes,
+        .bytes_out = r->fw.down_bytes + r->own_bytes,
     };
     struct kr_buf line = {.max = KR_AUDIT_LINE_MAX};
 

@@ -25,6 +25,7 @@ static void answer(struct hub_request *r, struct kr_exchange *ex, const struct k
                    struct kr_bytes body)
 {
     r->code = head->status;
+    r->own_bytes += kr_bytes_is(ex->head.method, "HEAD") ? 0 : body.n;
     kr_reply(ex, head, body);
     hub_request_end(r);
 }
@@ -93,6 +94,7 @@ static void write_etag(struct kr_bytes body, char out[2 * KR_HMAC_SIZE + 3])
 void hub_fleet_document(struct hub_request *r, struct kr_exchange *ex, const struct hub_document *d)
 {
     char etag[2 * KR_HMAC_SIZE + 3];
+    int code = d->code != 0 ? d->code : 200;
     struct kr_head head;
     bool same = false;
 
@@ -101,7 +103,7 @@ void hub_fleet_document(struct hub_request *r, struct kr_exchange *ex, const str
         write_etag(d->body, etag);
         same = kr_bytes_is(kr_head_get(&ex->head, KR_LIT("if-none-match")), etag);
     }
-    add_common(&head, r, same ? 304 : 200, d->type);
+    add_common(&head, r, same ? 304 : code, d->type);
     if (d->cached) {
         kr_head_add_str(&head, "etag", etag);
         kr_head_add_str(&head, "vary", "Accept");

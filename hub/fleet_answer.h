@@ -17,12 +17,12 @@ void hub_fleet_refuse(struct hub_request *r, struct kr_exchange *ex, int code, c
                       const char *message);
 
 struct hub_document {
+    int code; /* 0: 200 */
     const char *type;
     struct kr_bytes body;
     bool cached;                            /* with an ETag: 304 for whom that has */
     const struct hub_completeness *missing; /* who had no say in it; NULL: that is no matter */
 };
-/* 200, or 304. */
 void hub_fleet_document(struct hub_request *r, struct kr_exchange *ex,
                         const struct hub_document *d);
 

@@ -380,6 +380,7 @@ static void take(void *user, uint8_t *out, size_t n)
     memcpy(out, outgoing(l)->p + l->at, n);
     l->at += n;
     l->taken += n;
+    l->rd->r->own_bytes += n;
     if (l->at == outgoing(l)->n && !l->ended)
         pause_list(l);
 }

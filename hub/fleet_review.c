@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "hub/access.h"
+#include "hub/fleet_answer.h"
 #include "hub/review_body.h"
 #include "kube/json_scan.h"
 #include "kube/proto_body.h"
@@ -195,6 +196,7 @@ void hub_fleet_review_gathered(struct hub_request *r)
     struct kr_buf body = {.max = BODY_MAX};
     struct kr_buf json = {.max = 2 * BODY_MAX};
     struct kr_buf out = {.max = 4 * BODY_MAX};
+    struct hub_document d = {.code = 201, .type = "application/json"};
     int rc = kr_forward_take_body(&r->fw, &body);
     bool packed = rc == 0 && kr_proto_body_is(kr_buf_bytes(&body));
 
@@ -208,9 +210,8 @@ void hub_fleet_review_gathered(struct hub_request *r)
     if (rc != 0) {
         hub_request_refuse(r, KR_CASE_UNREADABLE_BODY, KR_LIT("a review in JSON or protobuf"));
     } else {
-        r->code = 201;
-        hub_answer_text(kr_forward_release(&r->fw), 201, "application/json", kr_buf_bytes(&out));
-        hub_request_end(r);
+        d.body = kr_buf_bytes(&out);
+        hub_fleet_document(r, kr_forward_release(&r->fw), &d);
     }
     kr_buf_deinit(&out);
 }

@@ -381,6 +381,7 @@ static void take(void *user, uint8_t *out, size_t n)
     struct hub_watch *w = user;
 
     hub_outbox_take(&w->out, out, n);
+    w->rd->r->own_bytes += n;
 }
 
 static void on_body(void *user, struct kr_bytes in)

@@ -51,6 +51,7 @@ void hub_request_start(struct hub_worker *w, const struct hub_peer *peer, struct
 void hub_request_refuse(struct hub_request *r, enum kr_case which, struct kr_bytes detail)
 {
     struct kr_exchange *ex = NULL;
+    struct hub_answer given;
     struct kr_case_facts facts = {
         .cluster = r->cluster_path.name,
         .detail = detail,
@@ -65,7 +66,9 @@ void hub_request_refuse(struct hub_request *r, enum kr_case which, struct kr_byt
     hub_audit_refused(r, which);
     ex = kr_forward_release(&r->fw);
     KR_ASSERT(ex != NULL);
-    r->code = hub_answer(r->w, ex, which, &facts, kr_bytes_str(r->audit_id));
+    given = hub_answer(r->w, ex, which, &facts, kr_bytes_str(r->audit_id));
+    r->code = given.code;
+    r->own_bytes += given.size;
     KR_LOG_AT(r->w->log, KR_LOG_INFO, "request-refused", KR_S("case", kr_case_name(which)),
               KR_I("code", r->code), KR_S("user", hub_caller_name(r->caller)),
               KR_S("cluster", r->cluster_path.text), KR_S("verb", r->verb_label),

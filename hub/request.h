@@ -47,6 +47,7 @@ struct hub_request {
     uint8_t id[16];
     const char *verb_label; /* for metrics, from a fixed set */
     int64_t started_ms;
+    uint64_t own_bytes;  /* of the body of an answer that was made here, as they were taken */
     uint64_t seen_bytes; /* that the client had taken when progress was last looked at */
     int code;            /* that the client got, 0 before */
     int attempts;

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fleet view in the audit logs: reads and watches at the hub, subscriptions at the agent."""
 
+import json
+
 import auditlog
 from clock import wait_until
-from fleet import SOME, STAR, ALL, Fleet
+from fleet import ALL, JSON, SOME, STAR, Fleet
 
 PODS = "/api/v1/pods"
 
@@ -37,6 +39,33 @@ def test_audit_reads_of_the_fleet_view_are_lines_of_the_hub(world):
     assert [e["responseStatus"]["code"] for e in refused] == [405], refused
     assert len(auditlog.of(ours, verb="watch")) == 1
     auditlog.check_chain(auditlog.lines(log))
+
+
+def test_audit_bytes_out_are_those_of_the_body_that_left(world):
+    log = str(world.folder / "hub-audit.log")
+    fleet = Fleet(world, names=("c1",), pods=400, auditLog=log)
+    fleet.wait_synced()
+    client = fleet.client()
+    review = {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1",
+              "spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}}}
+    pods = STAR + PODS
+    answers = [client.get(pods), client.get(pods + "?limit=3"),
+               client.get(pods, [("accept-encoding", "gzip")]),
+               client.request("HEAD", pods), client.get(STAR + "/apis"),
+               client.get(pods + "?fieldSelector=x%3D1"), client.get("/clusters/nobody" + PODS),
+               client.get(STAR + "/version"),
+               client.request("POST", f"{STAR}/apis/authorization.k8s.io/v1/"
+                              "selfsubjectaccessreviews", [JSON], json.dumps(review).encode())]
+    assert answers[2].get("content-encoding") == "gzip"
+    assert [a.status for a in answers] == [200, 200, 200, 200, 200, 400, 403, 200, 201]
+    watch = fleet.watch(PODS, timeoutSeconds=1)
+    assert watch.stream.wait_finish() == "end"
+    answers.append(watch.stream)
+    idle(world)
+    written = auditlog.by_id(auditlog.events(log))
+    for answer in answers:
+        (of,) = [v for k, v in answer.headers if k == "audit-id"]
+        assert int(auditlog.note(written[of], "bytes-out")) == len(answer.body), written[of]
 
 
 def test_audit_subscriptions_are_lines_of_the_agent(world):
