@@ -22,6 +22,18 @@ static int fail(struct kr_note *why, const char *socket, const char *what)
                        late ? "no answer in time" : strerror(errno));
 }
 
+/* What somebody who has just installed a hub forgets. */
+static int no_socket(struct kr_note *why, const char *socket)
+{
+    const char *advice = "";
+
+    if (errno == ENOENT || errno == ECONNREFUSED)
+        advice = " (is the hub running, with this adminSocket? else: --socket PATH)";
+    else if (errno == EACCES)
+        advice = " (it is for the hub's user, and root)";
+    return kr_note_set(why, KR_EIO, "%.120s: connecting: %s%s", socket, strerror(errno), advice);
+}
+
 /* A connected socket, or -1 with errno. */
 static int dial(const char *path)
 {
@@ -103,7 +115,7 @@ int ctl_admin_call(const char *socket, const char *method, const char *path, str
     int rc = 0;
 
     if (fd < 0)
-        return fail(why, socket, "connecting");
+        return no_socket(why, socket);
     if (send_request(fd, method, path) != 0)
         rc = fail(why, socket, "writing");
     if (rc == 0)

@@ -37,12 +37,16 @@ static void print_commands(const struct ctl_call *call, const char *token, const
     fprintf(call->err,
             "    helm install %s charts/kuberelay-agent -n kuberelay --create-namespace \\\n"
             "        --set cluster=%s --set 'hubs={%s}' --set ca.pin=%s \\\n"
-            "        --set identity.joinToken=%s\n\n",
+            "        --set identity.joinToken=%s --set image.repository=REGISTRY/kuberelay\n\n",
             ctl_get(call, "cluster"), ctl_get(call, "cluster"), hub, pin, token);
     fprintf(call->err,
             "    kuberelay-agent --hubs %s --root-pin %s \\\n"
-            "        --state-dir /var/lib/kuberelay-agent --join-token %s\n",
+            "        --state-dir /var/lib/kuberelay-agent --join-token %s\n\n"
+            "(outside of it with --kubeconfig FILE)\n",
             hub, pin, token);
+    if (!ctl_has(call, "auto-accept"))
+        fprintf(call->err, "when it has joined: kuberelayctl cluster accept %s\n",
+                ctl_get(call, "cluster"));
 }
 
 static int create(const struct ctl_call *call, struct kr_note *why)

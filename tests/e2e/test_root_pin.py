@@ -93,8 +93,8 @@ def test_token_comes_with_the_pin_and_the_commands_for_the_edge(enrollment):
     words = shlex.split(err[err.index("helm install"):].split("\n\n", maxsplit=1)[0].replace("\\\n", " "))
     values = dict(w.split("=", 1) for w in words if "=" in w)
     assert values == {"cluster": "edge-1", "hubs": "{hub.example:8443}", "ca.pin": pin,
-                      "identity.joinToken": token}
-    assert f"root pin: {pin}\n" in err
+                      "identity.joinToken": token, "image.repository": "REGISTRY/kuberelay"}
+    assert f"root pin: {pin}\n" in err and "cluster accept" not in err
     out, _ = create(enrollment, "-o", "json")
     told = json.loads(out)
     assert told["rootPin"] == pin and told["token"].startswith("kr1.")
@@ -103,7 +103,8 @@ def test_token_comes_with_the_pin_and_the_commands_for_the_edge(enrollment):
 def test_agent_with_the_right_pin_joins_and_keeps_the_roots(enrollment):
     enrollment.start_hub()
     out, err = create(enrollment, "--hub", enrollment.hub.agent_address)
-    command = shlex.split(err[err.index("kuberelay-agent --hubs"):].replace("\\\n", " "))
+    command = shlex.split(
+        err[err.index("kuberelay-agent --hubs"):].split("\n\n", maxsplit=1)[0].replace("\\\n", " "))
     options = dict(zip(command[1::2], command[2::2]))
     agent = enrollment.start_agent("edge-1", out.strip(), caFile=None,
                                    rootPin=options["--root-pin"])

@@ -165,6 +165,7 @@ static void test_clusters_when_the_answer_is_odd_then_one_line(void **state)
     unlink(SOCKET);
     assert_int_equal(ctl("clusters --socket " SOCKET), 1);
     assert_non_null(strstr(last_err, SOCKET));
+    assert_non_null(strstr(last_err, "is the hub running"));
 }
 
 static void test_clusters_when_used_wrongly_then_code_2(void **state)
