@@ -4,15 +4,6 @@
 #include "base/base64.h"
 #include "base/err.h"
 
-static struct kr_bytes trim(struct kr_bytes v)
-{
-    while (v.n != 0 && (v.p[0] == ' ' || v.p[0] == '\t'))
-        v = kr_bytes_skip(v, 1);
-    while (v.n != 0 && (v.p[v.n - 1] == ' ' || v.p[v.n - 1] == '\t'))
-        v.n--;
-    return v;
-}
-
 /* The b64token of RFC 6750, and a little more: any visible ASCII. */
 static bool is_token(struct kr_bytes v)
 {
@@ -29,7 +20,7 @@ static int from_field(struct kr_bytes value, struct kr_bytes *token, struct kr_n
 
     if (!kr_bytes_eq_fold(kr_bytes_of(value.p, at), KR_LIT("bearer")))
         return kr_note_set(why, KR_EDENIED, "Authorization is no bearer token");
-    *token = trim(kr_bytes_skip(value, at));
+    *token = kr_bytes_trim(kr_bytes_skip(value, at));
     return is_token(*token) ? 0 : kr_note_set(why, KR_EDENIED, "the bearer token is malformed");
 }
 
@@ -66,7 +57,7 @@ static void look_at(struct kr_bytes list, struct found *f)
 
     while (list.n != 0) {
         size_t at = kr_bytes_find(list, ',');
-        struct kr_bytes item = trim(kr_bytes_of(list.p, at));
+        struct kr_bytes item = kr_bytes_trim(kr_bytes_of(list.p, at));
 
         list = kr_bytes_skip(list, at < list.n ? at + 1 : at);
         if (kr_bytes_starts(item, prefix)) {

@@ -158,7 +158,7 @@ static bool find_shelf(const struct hub_type_box *t, struct kr_bytes cluster, si
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int d = hub_text_compare(kr_bytes_str(t->shelves[middle]->pub.cluster), cluster);
+        int d = kr_bytes_compare(kr_bytes_str(t->shelves[middle]->pub.cluster), cluster);
 
         *at = middle;
         if (d == 0)

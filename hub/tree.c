@@ -57,23 +57,13 @@ void hub_tree_deinit(struct hub_tree *t)
 
 /* ---- finding ---- */
 
-int hub_text_compare(struct kr_bytes a, struct kr_bytes b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int d = n != 0 ? memcmp(a.p, b.p, n) : 0;
-
-    if (d != 0)
-        return d;
-    return a.n < b.n ? -1 : a.n > b.n;
-}
-
 /* Order of an object and a key. */
 static int compare(const struct hub_object *o, const struct hub_key *key)
 {
-    int d = hub_text_compare(hub_object_ns(o), key->ns);
+    int d = kr_bytes_compare(hub_object_ns(o), key->ns);
 
     if (d == 0)
-        d = hub_text_compare(hub_object_name(o), key->name);
+        d = kr_bytes_compare(hub_object_name(o), key->name);
     if (d != 0)
         return d;
     return o->revision < key->revision ? -1 : o->revision > key->revision;

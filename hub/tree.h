@@ -127,7 +127,4 @@ void hub_tree_remove(struct hub_tree *t, struct hub_spot spot);
 /* All at once. */
 void hub_tree_empty(struct hub_tree *t);
 
-/* Order of (namespace, name), bytewise. */
-int hub_text_compare(struct kr_bytes a, struct kr_bytes b);
-
 #endif

@@ -5,25 +5,17 @@
 
 #include "kube/api_version.h"
 
-static int by_bytes(struct kr_bytes a, struct kr_bytes b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int order = n != 0 ? memcmp(a.p, b.p, n) : 0;
-
-    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 int hub_type_order(const void *x, const void *y)
 {
     const struct kr_resource_type *a = x;
     const struct kr_resource_type *b = y;
-    int order = by_bytes(a->group, b->group);
+    int order = kr_bytes_compare(a->group, b->group);
 
     if (order == 0)
         order = kr_api_version_compare(a->version, b->version);
     if (order == 0)
-        order = by_bytes(a->version, b->version); /* v1 and v01 are two names */
-    return order != 0 ? order : by_bytes(a->resource, b->resource);
+        order = kr_bytes_compare(a->version, b->version); /* v1 and v01 are two names */
+    return order != 0 ? order : kr_bytes_compare(a->resource, b->resource);
 }
 
 /* By what is known of both wherever and whenever it is asked: no order in which they dialled. */
@@ -38,7 +30,7 @@ bool hub_voter_is_earlier(const struct hub_voter *a, const struct hub_voter *b)
 
 static int by_variant(const struct hub_vote *a, const struct hub_vote *b)
 {
-    int order = by_bytes(a->type.kind, b->type.kind);
+    int order = kr_bytes_compare(a->type.kind, b->type.kind);
 
     return order != 0 ? order : (int)a->type.namespaced - (int)b->type.namespaced;
 }

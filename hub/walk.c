@@ -72,7 +72,7 @@ static bool compare_equals(struct player *a, struct player *b)
     struct kr_bytes y = hub_object_key(b->source->head);
     /* Code 0: both are as the last winner. Else they are also alike in the unit that differed. */
     size_t from = a->code != 0 ? UNITS_MAX - (a->code >> 48) + 1 : 0;
-    int d = a->code != 0 ? hub_text_compare(x, y) : 0;
+    int d = a->code != 0 ? kr_bytes_compare(x, y) : 0;
     bool b_wins = d != 0 ? d > 0 : b->source < a->source;
 
     if (b_wins)
@@ -171,11 +171,11 @@ static struct hub_key start_of(const struct hub_walk_query *q, const struct hub_
 {
     struct hub_key key = {.ns = q->after_ns, .name = q->after_name};
 
-    if (q->ns.n != 0 && hub_text_compare(q->after_ns, q->ns) < 0)
+    if (q->ns.n != 0 && kr_bytes_compare(q->after_ns, q->ns) < 0)
         return (struct hub_key){.ns = q->ns};
     /* On the shelves up to that cluster the key itself is done. */
     if (q->after_cluster.n != 0 &&
-        hub_text_compare(kr_bytes_str(shelf->cluster), q->after_cluster) <= 0)
+        kr_bytes_compare(kr_bytes_str(shelf->cluster), q->after_cluster) <= 0)
         key.revision = UINT64_MAX;
     return key;
 }

@@ -6,7 +6,7 @@
 /* Whether a leaf is behind the namespace of the walk. */
 static bool is_behind(const struct hub_walk_view *v, const struct hub_tree_row *row)
 {
-    return v->ns.n != 0 && hub_text_compare(hub_object_ns(row->first), v->ns) > 0;
+    return v->ns.n != 0 && kr_bytes_compare(hub_object_ns(row->first), v->ns) > 0;
 }
 
 static void enter_row(struct hub_source *s, const struct hub_walk_view *v, size_t row)
@@ -97,7 +97,7 @@ static struct hub_object *scan(struct hub_walk_view *v, struct hub_source *s)
     struct hub_object *live = scan_live(v, s);
     struct hub_object *old = s->old_ended ? NULL : scan_old(v, s);
 
-    s->head_is_old = old != NULL && (live == NULL || hub_text_compare(hub_object_key(old),
+    s->head_is_old = old != NULL && (live == NULL || kr_bytes_compare(hub_object_key(old),
                                                                       hub_object_key(live)) < 0);
     return s->head_is_old ? old : live;
 }

@@ -8,6 +8,15 @@ static uint8_t lower(uint8_t c)
     return c >= 'A' && c <= 'Z' ? (uint8_t)(c + 32) : c;
 }
 
+struct kr_bytes kr_bytes_trim(struct kr_bytes b)
+{
+    while (b.n != 0 && (b.p[0] == ' ' || b.p[0] == '\t'))
+        b = kr_bytes_skip(b, 1);
+    while (b.n != 0 && (b.p[b.n - 1] == ' ' || b.p[b.n - 1] == '\t'))
+        b.n--;
+    return b;
+}
+
 bool kr_bytes_eq_fold(struct kr_bytes a, struct kr_bytes b)
 {
     if (a.n != b.n)

@@ -47,6 +47,26 @@ static inline struct kr_bytes kr_bytes_skip(struct kr_bytes b, size_t n)
     return (struct kr_bytes){b.p + n, b.n - n};
 }
 
+/* Byte by byte; of two that begin alike, the shorter one comes first. <0, 0 or >0. */
+static inline int kr_bytes_compare(struct kr_bytes a, struct kr_bytes b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int order = n != 0 ? memcmp(a.p, b.p, n) : 0;
+
+    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+/* The value of a hexadecimal digit in either case; -1 if it is none. */
+static inline int kr_hex_digit(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Without the spaces and tabs at both ends (OWS of RFC 9110 section 5.6.3). */
+struct kr_bytes kr_bytes_trim(struct kr_bytes b);
 /* ASCII case is folded; other bytes compare as they are. */
 bool kr_bytes_eq_fold(struct kr_bytes a, struct kr_bytes b);
 /* Index of the first `c`, or b.n. */

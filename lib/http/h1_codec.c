@@ -180,17 +180,9 @@ static bool read_trailers(struct kr_h1_reader *r, struct kr_bytes *in)
     return true;
 }
 
-static int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool on_size_byte(struct kr_h1_reader *r, uint8_t c)
 {
-    int digit = hex_digit(c);
+    int digit = kr_hex_digit(c);
 
     if (digit >= 0) {
         if (++r->digits > KR_H1_CHUNK_DIGITS_MAX || r->left >> 59 != 0)

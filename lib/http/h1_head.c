@@ -189,34 +189,20 @@ static bool note_fact(struct kr_h1_reader *r, struct kr_bytes name, struct kr_by
     return true;
 }
 
-static bool is_space(uint8_t c)
-{
-    return c == ' ' || c == '\t';
-}
-
-static struct kr_bytes trim(struct kr_bytes b)
-{
-    while (b.n != 0 && is_space(b.p[0]))
-        b = kr_bytes_skip(b, 1);
-    while (b.n != 0 && is_space(b.p[b.n - 1]))
-        b.n--;
-    return b;
-}
-
 /* Splits a field line (RFC 9112 section 5); false after a refusal. */
 static bool split_field(struct kr_h1_reader *r, struct kr_bytes line, struct kr_bytes *name,
                         struct kr_bytes *value)
 {
     size_t colon = kr_bytes_find(line, ':');
 
-    if (is_space(line.p[0]))
+    if (line.p[0] == ' ' || line.p[0] == '\t')
         return bad(r, "a header line is folded");
     if (colon == 0 || colon == line.n)
         return bad(r, "a header line has no name");
     *name = kr_bytes_of(line.p, colon);
     if (!kr_h1_all_of(*name, T))
         return bad(r, "a header name has bytes that do not belong there");
-    *value = trim(kr_bytes_skip(line, colon + 1));
+    *value = kr_bytes_trim(kr_bytes_skip(line, colon + 1));
     if (!kr_h1_all_of(*value, V))
         return bad(r, "a header value has bytes that do not belong there");
     if (name->n > KR_FIELD_MAX - 32 || value->n > KR_FIELD_MAX)

@@ -91,21 +91,12 @@ struct kr_bytes kr_head_get(const struct kr_head *h, struct kr_bytes name)
     return f != NULL ? f->value : (struct kr_bytes){NULL, 0};
 }
 
-static struct kr_bytes trim(struct kr_bytes b)
-{
-    while (b.n != 0 && (b.p[0] == ' ' || b.p[0] == '\t'))
-        b = kr_bytes_skip(b, 1);
-    while (b.n != 0 && (b.p[b.n - 1] == ' ' || b.p[b.n - 1] == '\t'))
-        b.n--;
-    return b;
-}
-
 static bool list_has(struct kr_bytes list, struct kr_bytes token)
 {
     for (;;) {
         size_t at = kr_bytes_find(list, ',');
 
-        if (kr_bytes_eq_fold(trim(kr_bytes_of(list.p, at)), token))
+        if (kr_bytes_eq_fold(kr_bytes_trim(kr_bytes_of(list.p, at)), token))
             return true;
         if (at == list.n)
             return false;

@@ -15,15 +15,6 @@ struct clause {
     unsigned q; /* thousandths */
 };
 
-static struct kr_bytes trim(struct kr_bytes b)
-{
-    while (b.n != 0 && (b.p[0] == ' ' || b.p[0] == '\t'))
-        b = kr_bytes_skip(b, 1);
-    while (b.n != 0 && (b.p[b.n - 1] == ' ' || b.p[b.n - 1] == '\t'))
-        b.n--;
-    return b;
-}
-
 /* The part before the next `c`, taken off the front. */
 static struct kr_bytes next_part(struct kr_bytes *rest, uint8_t c)
 {
@@ -31,7 +22,7 @@ static struct kr_bytes next_part(struct kr_bytes *rest, uint8_t c)
     struct kr_bytes part = kr_bytes_of(rest->p, at);
 
     *rest = kr_bytes_skip(*rest, at < rest->n ? at + 1 : at);
-    return trim(part);
+    return kr_bytes_trim(part);
 }
 
 /* "0.5" in thousandths; what is no number counts as 1, as for goautoneg. */
@@ -59,16 +50,16 @@ static void read_clause(struct kr_bytes text, struct clause *out)
     struct kr_bytes media = next_part(&text, ';');
     size_t slash = kr_bytes_find(media, '/');
 
-    *out = (struct clause){.type = trim(kr_bytes_of(media.p, slash)), .q = 1000};
+    *out = (struct clause){.type = kr_bytes_trim(kr_bytes_of(media.p, slash)), .q = 1000};
     if (slash < media.n)
-        out->subtype = trim(kr_bytes_skip(media, slash + 1));
+        out->subtype = kr_bytes_trim(kr_bytes_skip(media, slash + 1));
     else if (kr_bytes_is(out->type, "*"))
         out->subtype = out->type;
     while (text.n != 0) {
         struct kr_bytes part = next_part(&text, ';');
         size_t eq = kr_bytes_find(part, '=');
-        struct kr_bytes name = trim(kr_bytes_of(part.p, eq));
-        struct kr_bytes value = trim(kr_bytes_skip(part, eq < part.n ? eq + 1 : eq));
+        struct kr_bytes name = kr_bytes_trim(kr_bytes_of(part.p, eq));
+        struct kr_bytes value = kr_bytes_trim(kr_bytes_skip(part, eq < part.n ? eq + 1 : eq));
 
         if (kr_bytes_is(name, "q"))
             out->q = read_quality(value);
@@ -148,7 +139,7 @@ int kr_accept_form(struct kr_bytes accept, enum kr_form *out)
     size_t n;
 
     *out = KR_FORM_JSON;
-    accept = trim(accept);
+    accept = kr_bytes_trim(accept);
     if (accept.n == 0)
         return 0;
     n = read_clauses(accept, clauses);
@@ -176,7 +167,7 @@ int kr_accept_discovery(struct kr_bytes accept)
     struct clause clauses[CLAUSES_MAX];
     size_t n;
 
-    accept = trim(accept);
+    accept = kr_bytes_trim(accept);
     if (accept.n == 0)
         return 0;
     n = read_clauses(accept, clauses);
@@ -197,8 +188,8 @@ bool kr_accept_gzip(struct kr_bytes accept_encoding)
         size_t eq = kr_bytes_find(coding, '=');
 
         if (kr_bytes_eq_fold(name, KR_LIT("gzip")))
-            return coding.n == 0 ||
-                   read_quality(trim(kr_bytes_skip(coding, eq < coding.n ? eq + 1 : eq))) != 0;
+            return coding.n == 0 || read_quality(kr_bytes_trim(
+                                        kr_bytes_skip(coding, eq < coding.n ? eq + 1 : eq))) != 0;
     }
     return false;
 }

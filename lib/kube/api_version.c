@@ -45,14 +45,6 @@ static struct parts parts_of(struct kr_bytes v)
     return take_number(&v, &p.minor) && v.n == 0 ? p : unknown;
 }
 
-static int by_bytes(struct kr_bytes a, struct kr_bytes b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int order = n != 0 ? memcmp(a.p, b.p, n) : 0;
-
-    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 int kr_api_version_compare(struct kr_bytes a, struct kr_bytes b)
 {
     struct parts x = parts_of(a);
@@ -61,7 +53,7 @@ int kr_api_version_compare(struct kr_bytes a, struct kr_bytes b)
     if (x.known != y.known)
         return x.known ? -1 : 1;
     if (!x.known)
-        return by_bytes(a, b);
+        return kr_bytes_compare(a, b);
     if (x.stage != y.stage)
         return y.stage - x.stage;
     if (x.major != y.major)

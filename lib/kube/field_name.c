@@ -6,10 +6,7 @@
 
 static bool before(struct kr_bytes a, struct kr_bytes b)
 {
-    size_t n = a.n < b.n ? a.n : b.n;
-    int order = n != 0 ? memcmp(a.p, b.p, n) : 0;
-
-    return order != 0 ? order < 0 : a.n < b.n;
+    return kr_bytes_compare(a, b) < 0;
 }
 
 static bool is_path_segment(struct kr_bytes v)

@@ -352,7 +352,7 @@ static int next_member(struct diff *d, struct frame *f)
 {
     const struct kr_member *a = f->served_i < f->served_n ? &f->served[f->served_i] : NULL;
     const struct kr_member *b = f->wanted_i < f->wanted_n ? &f->wanted[f->wanted_i] : NULL;
-    int order = a == NULL ? 1 : b == NULL ? -1 : kr_name_compare(a->name, b->name);
+    int order = a == NULL ? 1 : b == NULL ? -1 : kr_bytes_compare(a->name, b->name);
 
     if (order <= 0)
         f->served_i++;

@@ -5,20 +5,12 @@
 
 #include "base/err.h"
 
-int kr_name_compare(struct kr_bytes a, struct kr_bytes b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int order = n != 0 ? memcmp(a.p, b.p, n) : 0;
-
-    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 /* Among equals, the one that stands first in the text comes first. */
 static int compare(const void *a, const void *b)
 {
     const struct kr_member *x = a;
     const struct kr_member *y = b;
-    int order = kr_name_compare(x->name, y->name);
+    int order = kr_bytes_compare(x->name, y->name);
 
     return order != 0 ? order : (x->value.p > y->value.p) - (x->value.p < y->value.p);
 }

@@ -19,7 +19,5 @@ int kr_members_read(struct kr_bytes object, struct kr_arena *arena, struct kr_me
                     size_t *n);
 int kr_elements_read(struct kr_bytes array, struct kr_arena *arena, struct kr_bytes **out,
                      size_t *n);
-/* <0, 0, >0: by bytes, then by length. */
-int kr_name_compare(struct kr_bytes a, struct kr_bytes b);
 
 #endif

@@ -5,14 +5,6 @@
 
 #define REPLACEMENT 0xFFFD /* for half of a surrogate pair, as encoding/json does it */
 
-static int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The four digits of \uXXXX at the front of `in`; -1 if they are not. */
 static int32_t hex4(struct kr_bytes in)
 {
@@ -21,7 +13,7 @@ static int32_t hex4(struct kr_bytes in)
     if (in.n < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(in.p[i]);
+        int digit = kr_hex_digit(in.p[i]);
 
         if (digit < 0)
             return -1;

@@ -6,14 +6,6 @@
 #include "kube/query.h"
 #include "kube/selector.h"
 
-static int compare_text(struct kr_bytes a, struct kr_bytes b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int order = n != 0 ? memcmp(a.p, b.p, n) : 0;
-
-    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 static bool has_value(const struct kr_requirement *r, struct kr_bytes value)
 {
     for (size_t i = 0; i < r->value_count; i++) {
@@ -55,7 +47,7 @@ static const struct kr_bytes *find_label(const struct kr_label *labels, size_t n
 
     while (low < n) {
         size_t middle = low + (n - low) / 2;
-        int order = compare_text(labels[middle].key, key);
+        int order = kr_bytes_compare(labels[middle].key, key);
 
         if (order == 0)
             return &labels[middle].value;
@@ -82,7 +74,7 @@ static int compare_labels(const void *a, const void *b)
 {
     const struct kr_label *x = a;
     const struct kr_label *y = b;
-    int order = compare_text(x->key, y->key);
+    int order = kr_bytes_compare(x->key, y->key);
 
     if (order != 0)
         return order;

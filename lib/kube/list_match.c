@@ -39,9 +39,9 @@ static bool name_item(struct kr_bytes item, size_t key, struct named *out)
 
 static int compare_named(const struct named *x, const struct named *y)
 {
-    int order = kr_name_compare(x->first, y->first);
+    int order = kr_bytes_compare(x->first, y->first);
 
-    return order != 0 ? order : kr_name_compare(x->second, y->second);
+    return order != 0 ? order : kr_bytes_compare(x->second, y->second);
 }
 
 static int compare(const void *a, const void *b)

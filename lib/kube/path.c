@@ -3,23 +3,12 @@
 
 #include "base/err.h"
 
-static int hex(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 /* The byte that the escape at p stands for; -1 if it is none. */
 static int escaped(const uint8_t *p, size_t n)
 {
-    if (n < 3 || hex(p[1]) < 0 || hex(p[2]) < 0)
+    if (n < 3 || kr_hex_digit(p[1]) < 0 || kr_hex_digit(p[2]) < 0)
         return -1;
-    return hex(p[1]) << 4 | hex(p[2]);
+    return kr_hex_digit(p[1]) << 4 | kr_hex_digit(p[2]);
 }
 
 static bool is_control(int c)

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/watch_lines.h"
 
-static struct kr_bytes trim(struct kr_bytes b)
-{
-    while (b.n != 0 && (b.p[0] == ' ' || b.p[0] == '\t'))
-        b = kr_bytes_skip(b, 1);
-    while (b.n != 0 && (b.p[b.n - 1] == ' ' || b.p[b.n - 1] == '\t'))
-        b.n--;
-    return b;
-}
-
 /* The part before the next ';', taken off the front. */
 static struct kr_bytes next_part(struct kr_bytes *rest)
 {
@@ -17,7 +8,7 @@ static struct kr_bytes next_part(struct kr_bytes *rest)
     struct kr_bytes part = kr_bytes_of(rest->p, at);
 
     *rest = kr_bytes_skip(*rest, at < rest->n ? at + 1 : at);
-    return trim(part);
+    return kr_bytes_trim(part);
 }
 
 enum kr_watch_framing kr_watch_framing_of(struct kr_bytes content_type,
@@ -25,7 +16,7 @@ enum kr_watch_framing kr_watch_framing_of(struct kr_bytes content_type,
 {
     struct kr_bytes type = next_part(&content_type);
 
-    content_encoding = trim(content_encoding);
+    content_encoding = kr_bytes_trim(content_encoding);
     if (content_encoding.n != 0 && !kr_bytes_eq_fold(content_encoding, KR_LIT("identity")))
         return KR_WATCH_UNTRACKED;
     if (kr_bytes_eq_fold(type, KR_LIT("application/json")))

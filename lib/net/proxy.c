@@ -10,17 +10,6 @@
 
 enum { DEFAULT_PORT = 3128 };
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 /* Decodes %XX; false if it does not fit or is malformed or hides a NUL. */
 static bool decode_part(const char *in, size_t n, char *out, size_t room)
 {
@@ -30,8 +19,8 @@ static bool decode_part(const char *in, size_t n, char *out, size_t room)
         char c = in[i];
 
         if (c == '%') {
-            int hi = i + 2 < n ? hex_digit(in[i + 1]) : -1;
-            int lo = i + 2 < n ? hex_digit(in[i + 2]) : -1;
+            int hi = i + 2 < n ? kr_hex_digit((uint8_t)in[i + 1]) : -1;
+            int lo = i + 2 < n ? kr_hex_digit((uint8_t)in[i + 2]) : -1;
 
             if (hi < 0 || lo < 0)
                 return false;

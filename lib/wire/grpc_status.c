@@ -63,14 +63,6 @@ int kr_grpc_message_encode(struct kr_bytes text, struct kr_buf *out)
     return 0;
 }
 
-static int hex_value(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 int kr_grpc_message_decode(struct kr_bytes value, struct kr_buf *out)
 {
     int rc;
@@ -83,9 +75,9 @@ int kr_grpc_message_decode(struct kr_bytes value, struct kr_buf *out)
     for (size_t i = 0; i < value.n; i++) {
         uint8_t c = value.p[i];
 
-        if (c == '%' && i + 2 < value.n && hex_value(value.p[i + 1]) >= 0 &&
-            hex_value(value.p[i + 2]) >= 0) {
-            c = (uint8_t)(hex_value(value.p[i + 1]) << 4 | hex_value(value.p[i + 2]));
+        if (c == '%' && i + 2 < value.n && kr_hex_digit(value.p[i + 1]) >= 0 &&
+            kr_hex_digit(value.p[i + 2]) >= 0) {
+            c = (uint8_t)(kr_hex_digit(value.p[i + 1]) << 4 | kr_hex_digit(value.p[i + 2]));
             i += 2;
         }
         out->p[out->n++] = c;

@@ -122,6 +122,38 @@ static void test_starts_and_is(void **state)
     assert_true(kr_bytes_is(kr_bytes_of(NULL, 0), ""));
 }
 
+static void test_compare_then_the_prefix_comes_first(void **state)
+{
+    (void)state;
+    assert_int_equal(kr_bytes_compare(KR_LIT("ab"), KR_LIT("ab")), 0);
+    assert_true(kr_bytes_compare(KR_LIT("ab"), KR_LIT("abc")) < 0);
+    assert_true(kr_bytes_compare(KR_LIT("b"), KR_LIT("abc")) > 0);
+    assert_true(kr_bytes_compare(KR_LIT("a\xff"), KR_LIT("a\x01")) > 0);
+    assert_true(kr_bytes_compare(kr_bytes_of(NULL, 0), KR_LIT("a")) < 0);
+}
+
+static void test_trim_takes_spaces_and_tabs_of_both_ends_only(void **state)
+{
+    (void)state;
+    assert_true(kr_bytes_is(kr_bytes_trim(KR_LIT(" \ta b\t ")), "a b"));
+    assert_true(kr_bytes_is(kr_bytes_trim(KR_LIT("\r a\n")), "\r a\n"));
+    assert_int_equal(kr_bytes_trim(KR_LIT(" \t")).n, 0);
+    assert_int_equal(kr_bytes_trim(kr_bytes_of(NULL, 0)).n, 0);
+}
+
+static void test_hex_digit_of_every_byte(void **state)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+
+    (void)state;
+    for (int c = 0; c < 256; c++) {
+        const char *at = c != 0 ? strchr(digits, c) : NULL;
+        int value = at == NULL ? -1 : (int)(at - digits);
+
+        assert_int_equal(kr_hex_digit((uint8_t)c), value > 15 ? value - 6 : value);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +165,9 @@ int main(void)
         cmocka_unit_test(test_is_dns_label_when_not_rfc1123_then_false),
         cmocka_unit_test(test_dup_ends_in_nul),
         cmocka_unit_test(test_starts_and_is),
+        cmocka_unit_test(test_compare_then_the_prefix_comes_first),
+        cmocka_unit_test(test_trim_takes_spaces_and_tabs_of_both_ends_only),
+        cmocka_unit_test(test_hex_digit_of_every_byte),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
