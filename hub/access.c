@@ -31,7 +31,8 @@ struct hub_stay {
 
 /* ---- the decision ---- */
 
-bool hub_access_by_projects(const struct hub_worker *w)
+/* Whether projects decide at all. */
+static bool by_projects(const struct hub_worker *w)
 {
     return w->options->authorization == HUB_AUTHORIZATION_PROJECTS ||
            hub_projects_any(w->fleet_config);
@@ -42,7 +43,7 @@ static enum hub_verdict decide(const struct hub_worker *w, const struct hub_ques
 {
     struct hub_decision d;
 
-    if (!hub_access_by_projects(w)) {
+    if (!by_projects(w)) {
         snprintf(rule, HUB_RULE_MAX, "open");
         return HUB_ALLOWED;
     }

@@ -31,8 +31,6 @@ enum hub_verdict hub_access_decide(struct hub_request *r);
  * view shows. `rule` has HUB_RULE_MAX bytes. */
 enum hub_verdict hub_access_ask(const struct hub_worker *w, const struct hub_question *q,
                                 char *rule);
-/* Whether projects decide at all. */
-bool hub_access_by_projects(const struct hub_worker *w);
 /* The answer to a long-running request begins: what it is judged by is kept. */
 void hub_access_keep(struct hub_request *r);
 void hub_access_forget(struct hub_request *r);

@@ -87,13 +87,6 @@ const char *hub_caller_name(const struct hub_caller *c)
     return c != NULL ? (const char *)c->user.p : "";
 }
 
-const char *hub_caller_by_name(const struct hub_caller *c)
-{
-    static const char *const names[] = {"certificate", "token-file", "oidc", "member-token"};
-
-    return c != NULL ? names[c->by] : "";
-}
-
 bool hub_caller_expired(const struct hub_caller *c, int64_t now_wall_ms)
 {
     return c->expires_wall_ms != 0 && now_wall_ms >= c->expires_wall_ms;

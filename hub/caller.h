@@ -37,8 +37,6 @@ struct hub_caller *hub_caller_ref(struct hub_caller *c);
 void hub_caller_unref(struct hub_caller *c); /* NULL is fine */
 /* "" for NULL. */
 const char *hub_caller_name(const struct hub_caller *c);
-/* "certificate", "token-file", "oidc", "member-token". */
-const char *hub_caller_by_name(const struct hub_caller *c);
 bool hub_caller_expired(const struct hub_caller *c, int64_t now_wall_ms);
 
 /* Whether the names can be anybody's: texts without control bytes or outer spaces, at most

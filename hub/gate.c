@@ -22,7 +22,6 @@ struct hub_gate {
     struct kr_list guests; /* guest.link */
     struct hub_handshakes handshakes;
     struct hub_enroll *enroll; /* borrowed; NULL: agents cannot enroll here */
-    size_t tunnels;
     bool draining;
     struct kr_metric *m_conns;
     struct kr_log_limit refusals;
@@ -55,7 +54,6 @@ static void on_tunnel_gone(void *owner, struct hub_tunnel *t)
     struct guest *u = owner;
 
     (void)t;
-    u->g->tunnels--;
     guest_free(u);
 }
 
@@ -114,7 +112,6 @@ static int on_handshake(void *owner, int rc, struct kr_pipe *pipe, const struct 
         guest_free(u);
         return rc;
     }
-    g->tunnels++;
     if (g->draining)
         hub_tunnel_drain(u->tunnel);
     return 0;
@@ -189,11 +186,6 @@ void hub_gate_destroy(struct hub_gate *g)
 const char *hub_gate_address(const struct hub_gate *g)
 {
     return kr_listener_text(g->listener);
-}
-
-size_t hub_gate_tunnels(const struct hub_gate *g)
-{
-    return g->tunnels;
 }
 
 void hub_gate_drain(struct hub_gate *g)

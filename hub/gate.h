@@ -20,6 +20,5 @@ void hub_gate_drain(struct hub_gate *g); /* no new tunnels; agents are told */
 void hub_gate_close(struct hub_gate *g);
 /* Ends the tunnels of agents whose certificates are on the lists. */
 void hub_gate_drop_revoked(struct hub_gate *g, const struct kr_crl *crl);
-size_t hub_gate_tunnels(const struct hub_gate *g);
 
 #endif

@@ -227,9 +227,3 @@ void signer_server_init(struct signer_server *s)
     s->count = 0;
     s->issued = 0;
 }
-
-void signer_server_close(struct signer_server *s)
-{
-    KR_LIST_FOREACH_SAFE(node, &s->conns)
-    kr_conn_close(KR_CONTAINER_OF(node, struct signer_conn, link)->conn);
-}

@@ -29,7 +29,5 @@ struct signer_server { /* embed it; fill the first fields, then init */
 void signer_server_init(struct signer_server *s);
 /* Takes the pipe. `uid` is the peer's. False: there is no place; the pipe is untouched. */
 bool signer_server_serve(struct signer_server *s, struct kr_pipe *pipe, uint32_t uid);
-/* Ends what is there, as soon as the loop turns. */
-void signer_server_close(struct signer_server *s);
 
 #endif

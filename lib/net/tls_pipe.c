@@ -516,10 +516,3 @@ struct kr_tls_progress kr_tls_pipe_progress(const struct kr_pipe *p)
         .since_ms = t->step_ms,
     };
 }
-
-size_t kr_tls_pipe_queued(const struct kr_pipe *p)
-{
-    const struct kr_stream *s = KR_CONTAINER_OF(p, const struct kr_stream, pipe);
-
-    return s->rest_out.n - s->rest_out.at;
-}

@@ -80,7 +80,4 @@ struct kr_tls_progress {
 };
 struct kr_tls_progress kr_tls_pipe_progress(const struct kr_pipe *p);
 
-/* Bytes that wait in the pipe because the socket did not take them (a gauge). */
-size_t kr_tls_pipe_queued(const struct kr_pipe *p);
-
 #endif
