@@ -39,6 +39,7 @@ enum hub_counter {
     HUB_CACHE_OBJECTS,
     HUB_CACHE_BYTES,
     HUB_ENROLLMENTS,
+    HUB_SIGNATURES,
     HUB_ALARMS,
     HUB_COUNTERS_N,
 };

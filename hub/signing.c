@@ -14,6 +14,7 @@
 #include "certs/crl.h"
 #include "certs/signer.h"
 #include "certs/store_file.h"
+#include "hub/counters.h"
 #include "hub/signing_call.h"
 
 #define PEM_FILE_MAX 65536
@@ -151,6 +152,24 @@ static void note_away(struct hub_signer *s, int rc, const struct kr_note *why)
         KR_LOG_AT(s->w->log, KR_LOG_INFO, "signer-back", KR_S("signer", s->path));
 }
 
+/* A signer of its own has no port that could be asked. */
+static const char *result_of(int rc)
+{
+    switch (rc) {
+    case 0:
+        return "signed";
+    case KR_EFULL:
+        return "limit";
+    case KR_EDENIED:
+    case KR_EINVAL:
+    case KR_EPROTO:
+    case KR_ETOOBIG:
+        return "refused";
+    default:
+        return "unavailable";
+    }
+}
+
 /* Whoever answers on that socket is believed only as far as the CA's certificate goes. */
 static void on_answer(void *owner, struct hub_signing *g, int rc, struct kr_bytes chain,
                       const struct kr_note *reason)
@@ -161,6 +180,7 @@ static void on_answer(void *owner, struct hub_signing *g, int rc, struct kr_byte
     if (rc == 0 && !hub_signer_has_signed(s, chain))
         rc = kr_note_set(&why, KR_EUNAVAILABLE,
                          "the signer uses another CA than signerCertFile has");
+    hub_worker_count(s->w, HUB_SIGNATURES, result_of(rc));
     if (g == NULL)
         return; /* nobody waits any more */
     if (s->local == NULL)

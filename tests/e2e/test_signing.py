@@ -110,6 +110,9 @@ def test_hub_tells_agents_to_come_back_while_the_signer_is_away(enrollment, sign
     assert status_of(holder.renew, renewed) == AWAY
     assert enrollment.world.metrics(enrollment.hub)[
         'kuberelay_hub_enrollments_total{result="renew-later"}'] == 1
+    signed = enrollment.world.metrics(enrollment.hub)
+    assert signed['kuberelay_hub_signatures_total{result="signed"}'] == 1
+    assert signed['kuberelay_hub_signatures_total{result="unavailable"}'] >= 2
     signer.start()
     assert holder.renew(renewed)[4] == 2
     assert auditlog.check_chain(auditlog.lines(signer.log)) == 2, "the chain goes on"
