@@ -9,6 +9,7 @@
  * next-agent-ca.crt, which becomes agent-ca.crt at the end.
  * Up to `finish` a rollback leads back; the bundle keeps both roots then, since certificates of the
  * new one are about.
+ * `servers` and `finish` are refused while agents would be cut off (rotate_check.h).
  * Hubs: caFile and bundleFile are bundle.crt, signerCertFile and signerKeyFile are signer.*;
  * SIGHUP after each step. */
 #include "base/err.h"
@@ -16,8 +17,8 @@
 #include "certs/store_file.h"
 #include "ctl/pki_dir.h"
 #include "ctl/registry.h"
+#include "ctl/rotate_check.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -211,7 +212,7 @@ static int start(const struct ctl_call *call, struct kr_note *why)
     if (rc == 0)
         rc = enter(call, "started",
                    "give bundle.crt to all hubs (caFile, bundleFile) and users, SIGHUP; when "
-                   "`cluster list` shows no tunnel behind: ca rotate issue",
+                   "`cluster list -o json` shows agentsBehind 0: ca rotate issue",
                    why);
     kr_pem_pair_deinit(&pair);
     kr_ca_destroy(ca);
@@ -236,10 +237,34 @@ static int issue(const struct ctl_call *call, struct kr_note *why)
                    : rc;
 }
 
+static const struct ctl_option checked_options[] = {
+    {"dir", CTL_REQUIRED, "DIR", "the directory with ca.crt and ca.key"},
+    {"force", CTL_SWITCH, NULL, "also if agents would be cut off, or no hub can be asked"},
+    CTL_SOCKET_OPTION,
+};
+
+/* Whoever does not know the next root, or (`keys`) needs the old one, would be cut off. */
+static int check_agents(const struct ctl_call *call, bool keys, struct kr_note *why)
+{
+    struct kr_buf next = {0};
+    int rc;
+
+    if (ctl_has(call, "force"))
+        return 0;
+    rc = read_in(call, "next.crt", &next, why);
+    if (rc == 0)
+        rc = ctl_rotate_check(call, kr_buf_bytes(&next), keys, why);
+    kr_buf_deinit(&next);
+    return rc;
+}
+
+/* From here on hubs show certificates of the next root. */
 static int servers(const struct ctl_call *call, struct kr_note *why)
 {
     int rc = expect(call, "issuing", NULL, why);
 
+    if (rc == 0)
+        rc = check_agents(call, false, why);
     return rc == 0 ? enter(call, "serving",
                            "give each hub and each user a certificate of the new root (ca issue), "
                            "SIGHUP, then: ca rotate finish",
@@ -247,43 +272,12 @@ static int servers(const struct ctl_call *call, struct kr_note *why)
                    : rc;
 }
 
-static const struct ctl_option finish_options[] = {
-    {"dir", CTL_REQUIRED, "DIR", "the directory with ca.crt and ca.key"},
-    {"force", CTL_SWITCH, NULL, "also if agents would be cut off"},
-    CTL_SOCKET_OPTION,
-};
-
-/* Whoever still needs the old root would be cut off. */
-static int check_agents(const struct ctl_call *call, struct kr_note *why)
-{
-    struct kr_buf body = {.max = 64u << 20};
-    struct kr_buf next = {0};
-    uint64_t behind = 0;
-    uint64_t old = 0;
-    int rc = read_in(call, "next.crt", &next, why);
-
-    if (rc == 0)
-        rc = ctl_registry_call(call, "GET", "/registry", &body, why);
-    if (rc == 0) {
-        behind = ctl_registry_number(kr_buf_bytes(&body), "tunnelsBehind");
-        old = ctl_registry_number(kr_buf_bytes(&body), "keysOfOldRoots");
-    }
-    if (rc == 0 && behind + old != 0)
-        rc = kr_note_set(why, KR_EDENIED,
-                         "%" PRIu64 " tunnels have not taken the bundle, %" PRIu64
-                         " agents have certificates that were not issued by the signer in use",
-                         behind, old);
-    kr_buf_deinit(&next);
-    kr_buf_deinit(&body);
-    return rc;
-}
-
 static int finish(const struct ctl_call *call, struct kr_note *why)
 {
     int rc = expect(call, "serving", NULL, why);
 
-    if (rc == 0 && !ctl_has(call, "force"))
-        rc = check_agents(call, why);
+    if (rc == 0)
+        rc = check_agents(call, true, why);
     if (rc == 0 && ctl_has_ca(call, "next-agent-ca"))
         rc = succeed(call, "agent-ca", "old-agent-ca", "next-agent-ca", why);
     if (rc == 0)
@@ -322,6 +316,6 @@ static int rollback(const struct ctl_call *call, struct kr_note *why)
 
 PHASE(start, "ca rotate start", "make the next root, and trust both", dir_only);
 PHASE(issue, "ca rotate issue", "certify agents by the next root", dir_only);
-PHASE(servers, "ca rotate servers", "certify hubs and users by the next root", dir_only);
-PHASE(finish, "ca rotate finish", "trust the next root alone", finish_options);
+PHASE(servers, "ca rotate servers", "certify hubs and users by the next root", checked_options);
+PHASE(finish, "ca rotate finish", "trust the next root alone", checked_options);
 PHASE(rollback, "ca rotate rollback", "certify by the root before again", dir_only);

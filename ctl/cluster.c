@@ -140,7 +140,9 @@ static const struct ctl_option deny_options[] = {
     {"key", CTL_ONE, "SHA256", "only this key (as `cluster list` shows it)"},
 };
 
-static int deny_key(const struct ctl_call *call, const char *key, struct kr_note *why)
+/* A key is denied or not whatever the cluster: it is the same thief's everywhere. */
+static int change_key(const struct ctl_call *call, const char *key, const char *verb,
+                      struct kr_note *why)
 {
     struct kr_buf body = {.max = BODY_MAX};
     char path[128];
@@ -148,10 +150,10 @@ static int deny_key(const struct ctl_call *call, const char *key, struct kr_note
 
     if (strlen(key) != 64 || strspn(key, "0123456789abcdef") != 64)
         return kr_note_set(why, KR_EINVAL, "a key is told by 64 hexadecimal digits");
-    snprintf(path, sizeof path, "/keys/%s/deny", key);
+    snprintf(path, sizeof path, "/keys/%s/%s", key, verb);
     rc = ctl_registry_call(call, "POST", path, &body, why);
     if (rc == 0)
-        fprintf(call->out, "%s denied\n", key);
+        fprintf(call->out, "%s %.*s", key, (int)body.n, (const char *)body.p);
     kr_buf_deinit(&body);
     return rc;
 }
@@ -164,7 +166,7 @@ static int deny(const struct ctl_call *call, struct kr_note *why)
     if (instance != NULL && key != NULL)
         return kr_note_set(why, KR_EINVAL, "give --instance or --key, not both");
     if (key != NULL)
-        return deny_key(call, key, why);
+        return change_key(call, key, "deny", why);
     return instance != NULL ? change_instance(call, instance, "deny", why)
                             : change(call, "deny", why);
 }
@@ -178,12 +180,19 @@ static int remove_it(const struct ctl_call *call, struct kr_note *why)
 
 static const struct ctl_option unlock_options[] = {
     CTL_SOCKET_OPTION,
-    {"instance", CTL_REQUIRED, "INSTANCE", "the agent of it"},
+    {"instance", CTL_ONE, "INSTANCE", "the agent of it"},
+    {"key", CTL_ONE, "SHA256", "a key that was denied by mistake"},
 };
 
 static int unlock(const struct ctl_call *call, struct kr_note *why)
 {
-    return change_instance(call, ctl_get(call, "instance"), "unlock", why);
+    const char *instance = ctl_get(call, "instance");
+    const char *key = ctl_get(call, "key");
+
+    if ((instance != NULL) == (key != NULL))
+        return kr_note_set(why, KR_EINVAL, "give --instance or --key");
+    return key != NULL ? change_key(call, key, "unlock", why)
+                       : change_instance(call, instance, "unlock", why);
 }
 
 const struct ctl_command ctl_cluster_accept = {
@@ -215,7 +224,7 @@ const struct ctl_command ctl_cluster_remove = {
 
 const struct ctl_command ctl_cluster_unlock = {
     .words = "cluster unlock",
-    .summary = "take an agent back that was locked or denied",
+    .summary = "take an agent back that was locked or denied, or a key",
     .arg = "NAME",
     .options = unlock_options,
     .n_options = sizeof unlock_options / sizeof unlock_options[0],

@@ -481,6 +481,17 @@ void hub_registry_tell(struct hub_registry *r, const char *cluster)
     }
 }
 
+/* So that it is known of those that are away, too. */
+void hub_registry_take_told(struct hub_registry *r, struct hub_seat *s, uint64_t bundle_generation)
+{
+    bool news = !s->told || s->bundle_generation != bundle_generation;
+
+    s->bundle_generation = bundle_generation;
+    if (r != NULL && news)
+        s->told = r->store->ops->instance_trusts(r->store, s->id->name, s->id->instance,
+                                                 bundle_generation, NULL) == 0;
+}
+
 size_t hub_registry_behind(const struct hub_registry *r, uint64_t bundle_generation,
                            size_t *attached)
 {
@@ -509,10 +520,6 @@ int hub_registry_set_cluster(struct hub_registry *r, const char *name, enum hub_
         return rc;
     if (rc != 0 && rc != KR_ENOENT)
         return rc;
-    if (state == HUB_CLUSTER_REMOVED)
-        rc = r->store->ops->cluster_erase(r->store, name, why); /* its keys are worth nothing */
-    else
-        rc = 0;
     snprintf(c.name, sizeof c.name, "%s", name);
     /* Who accepts a cluster that is another one now accepts this one. */
     if (c.state == HUB_CLUSTER_QUARANTINED || c.state == HUB_CLUSTER_REMOVED)
@@ -521,8 +528,9 @@ int hub_registry_set_cluster(struct hub_registry *r, const char *name, enum hub_
     if (state == HUB_CLUSTER_ACCEPTED)
         c.external = external;
     c.since_wall_ms = r->w->sched->now_wall_ms;
-    if (rc == 0)
-        rc = r->store->ops->cluster_put(r->store, &c, why);
+    rc = state == HUB_CLUSTER_REMOVED /* its keys are worth nothing */
+             ? r->store->ops->cluster_remove(r->store, &c, why)
+             : r->store->ops->cluster_put(r->store, &c, why);
     if (rc == 0)
         rc = r->store->ops->sync(r->store, why);
     if (rc == 0)
@@ -558,4 +566,12 @@ int hub_registry_deny_key(struct hub_registry *r, const uint8_t spki[HUB_SPKI_SI
     if (rc == 0)
         hub_registry_tell(r, NULL);
     return rc;
+}
+
+int hub_registry_allow_key(struct hub_registry *r, const uint8_t spki[HUB_SPKI_SIZE],
+                           struct kr_note *why)
+{
+    int rc = r->store->ops->key_allow(r->store, spki, why);
+
+    return rc == 0 ? r->store->ops->sync(r->store, why) : rc;
 }

@@ -22,6 +22,7 @@ struct hub_seat {
     const char *address;
     int64_t retire_ms;          /* its key was replaced: until then it may stay; 0: for good */
     uint64_t bundle_generation; /* that its agent has told */
+    bool told;                  /* and the store knows it */
     bool attached;
     void (*on_change)(struct hub_seat *s); /* judge it again; it may leave within */
 };
@@ -49,6 +50,8 @@ void hub_registry_sit(struct hub_registry *r, struct hub_seat *s);
 void hub_registry_leave(struct hub_registry *r, struct hub_seat *s);
 /* Calls on_change of the seats of a cluster; of all for NULL. */
 void hub_registry_tell(struct hub_registry *r, const char *cluster);
+/* The agent of an attached tunnel has told which roots it has. */
+void hub_registry_take_told(struct hub_registry *r, struct hub_seat *s, uint64_t bundle_generation);
 /* How many attached agents have not told of that generation. */
 size_t hub_registry_behind(const struct hub_registry *r, uint64_t bundle_generation,
                            size_t *attached);
@@ -60,6 +63,9 @@ int hub_registry_set_instance(struct hub_registry *r, const char *cluster, const
                               enum hub_instance_state state, struct kr_note *why);
 int hub_registry_deny_key(struct hub_registry *r, const uint8_t spki[HUB_SPKI_SIZE],
                           struct kr_note *why);
+/* It was denied by mistake: it is worth again what it would be worth without that. */
+int hub_registry_allow_key(struct hub_registry *r, const uint8_t spki[HUB_SPKI_SIZE],
+                           struct kr_note *why);
 
 /* Whether the record is a tombstone that still counts. */
 bool hub_registry_is_buried(const struct hub_registry *r, const struct hub_cluster_record *c);

@@ -198,7 +198,9 @@ static int create_token(struct hub_worker *w, const struct words *q, struct kr_b
 struct listing {
     struct hub_worker *w;
     struct kr_json_out o;
+    bool denied; /* the cluster that is being listed */
     int64_t old_keys;
+    int64_t behind;
 };
 
 static const char *cluster_state(enum hub_cluster_state state)
@@ -225,6 +227,23 @@ static const char *instance_state_text(enum hub_instance_state state)
     return (size_t)state < sizeof names / sizeof names[0] ? names[state] : "unknown";
 }
 
+/* It would not know the hub by a root that is new in the bundle, as far as it has told. */
+static bool is_behind(const struct listing *l, const struct hub_instance *i,
+                      enum hub_instance_state state)
+{
+    uint64_t now = l->w->bundle->generation;
+
+    return !l->denied && state != HUB_INSTANCE_DENIED && (now == 0 || i->bundle_generation < now);
+}
+
+/* A certificate that was renewed and not used yet does not help. */
+static bool needs_old_root(const struct listing *l, const struct hub_instance *i,
+                           enum hub_instance_state state, bool of_signer)
+{
+    return !l->denied && state == HUB_INSTANCE_ACTIVE &&
+           i->not_after_wall_ms > l->w->sched->now_wall_ms && (!of_signer || i->has_next);
+}
+
 static bool list_instance(void *owner, const struct hub_instance *i)
 {
     struct listing *l = owner;
@@ -233,10 +252,11 @@ static bool list_instance(void *owner, const struct hub_instance *i)
     bool of_signer =
         l->w->issuer != NULL && hub_issuer_signed(l->w->issuer, kr_buf_bytes(&i->chain));
 
-    /* A certificate that was renewed and not used yet does not help. */
-    if (state == HUB_INSTANCE_ACTIVE && i->not_after_wall_ms > l->w->sched->now_wall_ms &&
-        (!of_signer || i->has_next))
-        l->old_keys++;
+    bool behind = is_behind(l, i, state);
+    bool old = needs_old_root(l, i, state, of_signer);
+
+    l->old_keys += old;
+    l->behind += behind;
     kr_json_out_object(o, NULL);
     kr_json_out_text(o, "name", i->name);
     kr_json_out_text(o, "state", instance_state_text(state));
@@ -245,6 +265,9 @@ static bool list_instance(void *owner, const struct hub_instance *i)
     kr_json_out_text(o, "serial", i->serial);
     kr_json_out_int(o, "notAfterMs", i->not_after_wall_ms);
     kr_json_out_bool(o, "ofSigner", of_signer && !i->has_next);
+    kr_json_out_bool(o, "needsOldRoot", old);
+    kr_json_out_int(o, "bundleGeneration", (int64_t)i->bundle_generation);
+    kr_json_out_bool(o, "behind", behind);
     kr_json_out_end(o);
     return o->rc == 0;
 }
@@ -256,6 +279,7 @@ static bool list_cluster(void *owner, const struct hub_cluster_record *c)
 
     if (c->state == HUB_CLUSTER_REMOVED && !hub_registry_is_buried(l->w->registry, c))
         return true;
+    l->denied = c->state == HUB_CLUSTER_DENIED;
     kr_json_out_object(&l->o, NULL);
     kr_json_out_text(&l->o, "name", c->name);
     kr_json_out_text(&l->o, "state", cluster_state(c->state));
@@ -288,6 +312,7 @@ static int list_registry(struct hub_worker *w, struct kr_buf *body, const char *
     rc = s->ops->clusters_each(s, list_cluster, &l, &why);
     kr_json_out_end(&l.o);
     kr_json_out_int(&l.o, "keysOfOldRoots", l.old_keys);
+    kr_json_out_int(&l.o, "agentsBehind", l.behind);
     kr_json_out_end(&l.o);
     *type = "application/json";
     return rc == 0 && l.o.rc == 0 ? 200 : 500;
@@ -328,6 +353,17 @@ static int post_cluster(struct hub_worker *w, const struct words *q, struct kr_b
     return say(body, 404, "accept, external, deny or remove");
 }
 
+static bool has_denied_key(struct hub_worker *w, const char *cluster, const char *instance)
+{
+    struct hub_store *s = hub_registry_store(w->registry);
+    struct hub_instance i;
+    bool denied = s->ops->instance_find(s, cluster, instance, &i, NULL) == 0 &&
+                  s->ops->key_denied(s, i.spki, NULL) == 0;
+
+    kr_buf_deinit(&i.chain);
+    return denied;
+}
+
 static int post_instance(struct hub_worker *w, const struct words *q, struct kr_buf *body)
 {
     bool deny = is(q, 4, "deny");
@@ -341,6 +377,8 @@ static int post_instance(struct hub_worker *w, const struct words *q, struct kr_
         return say(body, 404, "deny or unlock");
     snprintf(cluster, sizeof cluster, "%.*s", (int)q->v[1].n, (const char *)q->v[1].p);
     snprintf(instance, sizeof instance, "%.*s", (int)q->v[3].n, (const char *)q->v[3].p);
+    if (!deny && has_denied_key(w, cluster, instance))
+        return say(body, 409, "its key is denied, which --key SHA256 takes back");
     rc = hub_registry_set_instance(w->registry, cluster, instance,
                                    deny ? HUB_INSTANCE_DENIED : HUB_INSTANCE_ACTIVE, &why);
     if (rc != 0)
@@ -352,17 +390,21 @@ static int post_instance(struct hub_worker *w, const struct words *q, struct kr_
 
 static int post_key(struct hub_worker *w, const struct words *q, struct kr_buf *body)
 {
+    bool deny = is(q, 2, "deny");
     uint8_t spki[HUB_SPKI_SIZE];
     struct kr_note why = {""};
     int rc;
 
-    if (!is(q, 2, "deny") || !read_hex(q->v[1], spki))
-        return say(body, 400, "/keys/SHA256/deny, 64 hexadecimal digits");
-    rc = hub_registry_deny_key(w->registry, spki, &why);
+    if ((!deny && !is(q, 2, "unlock")) || !read_hex(q->v[1], spki))
+        return say(body, 400, "/keys/SHA256/deny or unlock, 64 hexadecimal digits");
+    rc = deny ? hub_registry_deny_key(w->registry, spki, &why)
+              : hub_registry_allow_key(w->registry, spki, &why);
+    if (rc == KR_ENOENT)
+        return say(body, 404, "this key is not denied");
     if (rc != 0)
         return fail(body, rc, &why);
-    KR_LOG_AT(w->log, KR_LOG_INFO, "key-denied", KR_B("key", q->v[1]));
-    return say(body, 200, "denied");
+    KR_LOG_AT(w->log, KR_LOG_INFO, deny ? "key-denied" : "key-unlocked", KR_B("key", q->v[1]));
+    return say(body, 200, deny ? "denied" : "unlocked");
 }
 
 /* ---- the audit ---- */
@@ -408,7 +450,8 @@ static void audit_order(struct hub_worker *w, const struct words *q, struct kr_b
 /* What closes something is done in any case. */
 static bool opens(const struct words *q)
 {
-    return is(q, 0, "tokens") || is(q, 2, "accept") || is(q, 2, "external") || is(q, 4, "unlock");
+    return is(q, 0, "tokens") || is(q, 2, "accept") || is(q, 2, "external") ||
+           is(q, q->n == 3 ? 2 : 4, "unlock");
 }
 
 /* ---- */
@@ -418,15 +461,24 @@ static int no_registry(struct kr_buf *body)
     return say(body, 409, "this hub has no stateDir: it registers nobody");
 }
 
+static int show_bundle(struct hub_worker *w, struct kr_buf *body, const char **type)
+{
+    *type = "application/x-pem-file";
+    return kr_buf_append(body, kr_buf_bytes(&w->bundle->pem)) == 0 ? 200 : 500;
+}
+
 int hub_registry_page_get(struct hub_worker *w, struct kr_bytes path, struct kr_buf *body,
                           const char **type)
 {
     bool tokens = kr_bytes_is(path, "/tokens");
+    bool bundle = kr_bytes_is(path, "/bundle");
 
-    if (!tokens && !kr_bytes_is(path, "/registry"))
+    if (!tokens && !bundle && !kr_bytes_is(path, "/registry"))
         return 0;
     if (w->registry == NULL)
         return no_registry(body);
+    if (bundle)
+        return show_bundle(w, body, type);
     return tokens ? list_tokens(w, body, type) : list_registry(w, body, type);
 }
 

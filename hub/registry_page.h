@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* registry_page: what operators ask and order over the admin socket about tokens, clusters and
- * keys: GET    /tokens, /registry POST   /tokens/CLUSTER/SECONDS/auto (or ask) DELETE /tokens/ID
+ * keys:
+ *
+ *   GET    /tokens, /registry, /bundle (the roots that agents are told, PEM)
+ *   POST   /tokens/CLUSTER/SECONDS/auto (or ask)
+ *   DELETE /tokens/ID
  *   POST   /registry/CLUSTER/accept (deny, remove, external)
  *   POST   /registry/CLUSTER/instances/INSTANCE/deny (unlock)
- *   POST   /keys/HEX/deny
+ *   POST   /keys/HEX/deny (unlock)
+ *
  * Each is answered with a status, and JSON or one line of text. Every change is logged. */
 #ifndef HUB_REGISTRY_PAGE_H
 #define HUB_REGISTRY_PAGE_H

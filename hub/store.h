@@ -64,8 +64,9 @@ struct hub_instance {
     char serial[41];
     int64_t not_before_wall_ms;
     int64_t not_after_wall_ms;
-    int64_t switched_wall_ms; /* when the key in use was first seen */
-    struct kr_buf chain;      /* PEM: the certificate that was issued last; empty: elsewhere */
+    int64_t switched_wall_ms;   /* when the key in use was first seen */
+    uint64_t bundle_generation; /* of the roots that it told of last; not written by instance_put */
+    struct kr_buf chain;        /* PEM: the certificate that was issued last; empty: elsewhere */
 };
 
 /* True: go on. */
@@ -91,8 +92,9 @@ struct hub_store_ops {
                         struct kr_note *why);
     int (*cluster_put)(struct hub_store *s, const struct hub_cluster_record *c,
                        struct kr_note *why);
-    /* With its instances. */
-    int (*cluster_erase)(struct hub_store *s, const char *name, struct kr_note *why);
+    /* Writes it and erases its instances: both or nothing. */
+    int (*cluster_remove)(struct hub_store *s, const struct hub_cluster_record *c,
+                          struct kr_note *why);
     int (*clusters_each)(struct hub_store *s, hub_cluster_visit *visit, void *owner,
                          struct kr_note *why);
     /* The chain is appended to out->chain, which the caller frees. */
@@ -103,9 +105,13 @@ struct hub_store_ops {
                         struct kr_note *why);
     int (*instances_each)(struct hub_store *s, const char *cluster, hub_instance_visit *visit,
                           void *owner, struct kr_note *why);
+    /* It has told which roots it has. Nothing is written if that is known. */
+    int (*instance_trusts)(struct hub_store *s, const char *cluster, const char *name,
+                           uint64_t bundle_generation, struct kr_note *why);
     int (*key_deny)(struct hub_store *s, const uint8_t spki[HUB_SPKI_SIZE], int64_t now_wall_ms,
                     struct kr_note *why);
-    /* KR_ENOENT: it is not denied. */
+    /* KR_ENOENT, here and below: it is not denied. */
+    int (*key_allow)(struct hub_store *s, const uint8_t spki[HUB_SPKI_SIZE], struct kr_note *why);
     int (*key_denied)(struct hub_store *s, const uint8_t spki[HUB_SPKI_SIZE], struct kr_note *why);
     int (*number_get)(struct hub_store *s, const char *key, uint64_t *out, struct kr_note *why);
     int (*number_put)(struct hub_store *s, const char *key, uint64_t value, struct kr_note *why);

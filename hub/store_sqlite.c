@@ -22,8 +22,16 @@ static const char *const migrations[] = {
     " switched INTEGER NOT NULL, chain BLOB, PRIMARY KEY (cluster, name)) WITHOUT ROWID;"
     "CREATE TABLE denied_keys (spki BLOB PRIMARY KEY, since INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE numbers (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;",
+    "ALTER TABLE instances ADD COLUMN bundle INTEGER NOT NULL DEFAULT 0;",
 };
 enum { VERSION = sizeof migrations / sizeof migrations[0] };
+
+static int run_sql(sqlite3 *db, const char *sql, struct kr_note *why)
+{
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
+        return 0;
+    return kr_note_set(why, KR_EIO, "%s", sqlite3_errmsg(db));
+}
 
 /* ---- tokens ---- */
 
@@ -184,21 +192,33 @@ static int cluster_put(struct hub_store *s, const struct hub_cluster_record *c, 
     return hub_query_run(&q, NULL, why);
 }
 
-static int erase_from(struct hub_store *s, const char *sql, const char *name, struct kr_note *why)
+static int erase_instances(struct hub_store *s, const char *cluster, struct kr_note *why)
 {
     struct hub_query q;
 
-    hub_query_begin(&q, hub_sqlite_db(s), sql);
-    hub_query_text(&q, name);
+    hub_query_begin(&q, hub_sqlite_db(s), "DELETE FROM instances WHERE cluster = ?");
+    hub_query_text(&q, cluster);
     return hub_query_run(&q, NULL, why);
 }
 
-/* Instances first: a crash between the two leaves a cluster without agents, never the reverse. */
-static int cluster_erase(struct hub_store *s, const char *name, struct kr_note *why)
+/* Anything in between would be a cluster that is neither denied nor removed, or keys that come back
+ * when its name is accepted again. */
+static int cluster_remove(struct hub_store *s, const struct hub_cluster_record *c,
+                          struct kr_note *why)
 {
-    int rc = erase_from(s, "DELETE FROM instances WHERE cluster = ?", name, why);
+    sqlite3 *db = hub_sqlite_db(s);
+    int rc = run_sql(db, "BEGIN IMMEDIATE", why);
 
-    return rc == 0 ? erase_from(s, "DELETE FROM clusters WHERE name = ?", name, why) : rc;
+    if (rc != 0)
+        return rc;
+    rc = erase_instances(s, c->name, why);
+    if (rc == 0)
+        rc = cluster_put(s, c, why);
+    if (rc == 0)
+        rc = run_sql(db, "COMMIT", why);
+    if (rc != 0)
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return rc;
 }
 
 static int clusters_each(struct hub_store *s, hub_cluster_visit *visit, void *owner,
@@ -270,25 +290,20 @@ static const struct hub_store_ops ops = {
     .tokens_each = tokens_each,
     .cluster_find = cluster_find,
     .cluster_put = cluster_put,
-    .cluster_erase = cluster_erase,
+    .cluster_remove = cluster_remove,
     .clusters_each = clusters_each,
     .instance_find = hub_sqlite_instance_find,
     .instance_put = hub_sqlite_instance_put,
     .instances_each = hub_sqlite_instances_each,
+    .instance_trusts = hub_sqlite_instance_trusts,
     .key_deny = hub_sqlite_key_deny,
+    .key_allow = hub_sqlite_key_allow,
     .key_denied = hub_sqlite_key_denied,
     .number_get = number_get,
     .number_put = number_put,
     .sync = sync_store,
     .close = close_store,
 };
-
-static int run_sql(sqlite3 *db, const char *sql, struct kr_note *why)
-{
-    if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
-        return 0;
-    return kr_note_set(why, KR_EIO, "%s", sqlite3_errmsg(db));
-}
 
 static int migrate(sqlite3 *db, int from, struct kr_note *why)
 {

@@ -7,6 +7,7 @@
 #define COLUMNS                                                                                    \
     "cluster, name, state, generation, spki, next_spki, previous_spki, serial, not_before, "       \
     "not_after, switched, chain"
+#define ALL_COLUMNS COLUMNS ", bundle"
 
 static void read_instance(struct hub_query *q, struct hub_instance *i)
 {
@@ -22,6 +23,7 @@ static void read_instance(struct hub_query *q, struct hub_instance *i)
     i->not_after_wall_ms = hub_column_int(q);
     i->switched_wall_ms = hub_column_int(q);
     hub_column_append(q, &i->chain);
+    i->bundle_generation = (uint64_t)hub_column_int(q);
 }
 
 int hub_sqlite_instance_find(struct hub_store *s, const char *cluster, const char *name,
@@ -33,7 +35,7 @@ int hub_sqlite_instance_find(struct hub_store *s, const char *cluster, const cha
 
     *out = (struct hub_instance){.chain.max = CHAIN_MAX};
     hub_query_begin(&q, hub_sqlite_db(s),
-                    "SELECT " COLUMNS " FROM instances WHERE cluster = ? AND name = ?");
+                    "SELECT " ALL_COLUMNS " FROM instances WHERE cluster = ? AND name = ?");
     hub_query_text(&q, cluster);
     hub_query_text(&q, name);
     found = hub_query_row(&q);
@@ -99,7 +101,7 @@ int hub_sqlite_instances_each(struct hub_store *s, const char *cluster, hub_inst
     bool on = true;
 
     hub_query_begin(&q, hub_sqlite_db(s),
-                    "SELECT " COLUMNS " FROM instances WHERE cluster = ? ORDER BY name");
+                    "SELECT " ALL_COLUMNS " FROM instances WHERE cluster = ? ORDER BY name");
     hub_query_text(&q, cluster);
     while (on && hub_query_row(&q)) {
         struct hub_instance i = {.chain.max = CHAIN_MAX};
@@ -109,6 +111,20 @@ int hub_sqlite_instances_each(struct hub_store *s, const char *cluster, hub_inst
         kr_buf_deinit(&i.chain);
     }
     return hub_query_end(&q, why);
+}
+
+int hub_sqlite_instance_trusts(struct hub_store *s, const char *cluster, const char *name,
+                               uint64_t bundle_generation, struct kr_note *why)
+{
+    struct hub_query q;
+
+    hub_query_begin(&q, hub_sqlite_db(s),
+                    "UPDATE instances SET bundle = ?1 WHERE cluster = ?2 AND name = ?3 AND"
+                    " bundle <> ?1");
+    hub_query_int(&q, (int64_t)bundle_generation);
+    hub_query_text(&q, cluster);
+    hub_query_text(&q, name);
+    return hub_query_run(&q, NULL, why);
 }
 
 int hub_sqlite_key_deny(struct hub_store *s, const uint8_t spki[HUB_SPKI_SIZE], int64_t now_wall_ms,
@@ -121,6 +137,19 @@ int hub_sqlite_key_deny(struct hub_store *s, const uint8_t spki[HUB_SPKI_SIZE], 
     hub_query_blob(&q, spki, HUB_SPKI_SIZE);
     hub_query_int(&q, now_wall_ms);
     return hub_query_run(&q, NULL, why);
+}
+
+int hub_sqlite_key_allow(struct hub_store *s, const uint8_t spki[HUB_SPKI_SIZE],
+                         struct kr_note *why)
+{
+    struct hub_query q;
+    int changed = 0;
+    int rc;
+
+    hub_query_begin(&q, hub_sqlite_db(s), "DELETE FROM denied_keys WHERE spki = ?");
+    hub_query_blob(&q, spki, HUB_SPKI_SIZE);
+    rc = hub_query_run(&q, &changed, why);
+    return rc == 0 && changed == 0 ? KR_ENOENT : rc;
 }
 
 int hub_sqlite_key_denied(struct hub_store *s, const uint8_t spki[HUB_SPKI_SIZE],

@@ -48,8 +48,12 @@ int hub_sqlite_instance_put(struct hub_store *s, const struct hub_instance *i, u
                             struct kr_note *why);
 int hub_sqlite_instances_each(struct hub_store *s, const char *cluster, hub_instance_visit *visit,
                               void *owner, struct kr_note *why);
+int hub_sqlite_instance_trusts(struct hub_store *s, const char *cluster, const char *name,
+                               uint64_t bundle_generation, struct kr_note *why);
 int hub_sqlite_key_deny(struct hub_store *s, const uint8_t spki[HUB_SPKI_SIZE], int64_t now_wall_ms,
                         struct kr_note *why);
+int hub_sqlite_key_allow(struct hub_store *s, const uint8_t spki[HUB_SPKI_SIZE],
+                         struct kr_note *why);
 int hub_sqlite_key_denied(struct hub_store *s, const uint8_t spki[HUB_SPKI_SIZE],
                           struct kr_note *why);
 

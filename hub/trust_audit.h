@@ -4,9 +4,12 @@
  *
  *   jointokens/ID              create, delete; update with subresource burn
  *   clusters/NAME              update with accept, external, deny, quarantine; delete
- *   agents/CLUSTER:INSTANCE    create with join; update with renew, switch, lock, clone, deny,
- * unlock keys/SHA256                update with deny trustbundles/fleet, revocationlists/fleet
- * update
+ *   agents/CLUSTER:INSTANCE    create with join; update with renew, switch, lock, clone, deny or
+ *                              unlock
+ *
+ *   keys/SHA256                update with deny, unlock
+ *   trustbundles/fleet         update
+ *   revocationlists/fleet      update
  *
  * Never in it: a token (but its id), a key (but its hash). The user is kuberelay:operator (who
  * could open the admin socket), kuberelay:join-token:ID, kuberelay:agent:CLUSTER:INSTANCE or

@@ -184,7 +184,7 @@ static void look_at_state(struct hub_tunnel *t, const struct kr_agent_state *s)
     struct kr_note why = {""};
 
     note_facts(t, s);
-    t->seat.bundle_generation = s->bundle_generation;
+    hub_registry_take_told(t->w->registry, &t->seat, s->bundle_generation);
     if (hub_registry_check_uid(t->w->registry, &t->id, s->cluster_uid, &why) != 0)
         hub_tunnel_refuse(t, "refused by the registry");
     else if (t->seat.retire_ms != 0 && t->w->sched->now_ms >= t->seat.retire_ms)

@@ -134,6 +134,8 @@ def test_key_and_instance_orders_are_logged(audited):
     denied = audited.wait_event("agents", "deny")
     assert said(denied) == (200, "kuberelay:operator", "edge-1:a")
     assert said(audited.wait_event("keys", "deny")) == (200, "kuberelay:operator", spki_of(key))
+    audited.ctl("cluster", "unlock", "edge-1", "--key", spki_of(key))
+    assert said(audited.wait_event("keys", "unlock")) == (200, "kuberelay:operator", spki_of(key))
 
 
 def test_T14_audit_of_a_cloned_key_has_both_addresses(audited):

@@ -66,7 +66,8 @@ class Rotation:
         self.kills.append((begin, time.time()))
 
     def begin(self, name, amid=lambda: True):
-        self.rotate(name)
+        flags = ("--socket", self.enrollment.socket) if name == "servers" else ()
+        self.rotate(name, 0, *flags)
         self.reload()
         wait_until(amid, self.lifetime, f"in the middle of {name}", every=0.02)
 

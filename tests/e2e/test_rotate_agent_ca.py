@@ -33,6 +33,12 @@ class Rotation:
         if reload:
             self.reload()
 
+    def refused(self, phase, *flags):
+        code, _, err = run([self.world.binaries["kuberelayctl"], "ca", "rotate", phase, "--dir",
+                            self.pki, *flags], 30)
+        assert code == 1, (phase, code, err)
+        return err.decode()
+
     def reload(self):
         mark = self.enrollment.hub.mark()
         self.enrollment.hub.signal(1)
@@ -66,7 +72,7 @@ def test_T17_root_rotation_with_an_agent_ca_and_revocation_lists(rotation):
     rotation.wait("keysOfOldRoots", "all are back")
     rotation.step("issue")
     rotation.wait("keysOfOldRoots", "all have renewed")
-    rotation.step("servers", reload=False)
+    rotation.step("servers", "--socket", enrollment.socket, reload=False)
     fresh = world.ctl("ca", "issue", "hub", "--dir", pki, "--name", "hub-1", "--ip", "127.0.0.1",
                       "--dns", "localhost", "--out", str(world.folder / "fresh"))
     os.replace(fresh[0], world.hub_pair.crt)
@@ -91,10 +97,43 @@ def test_T17_root_rotation_with_an_agent_ca_and_revocation_lists(rotation):
     assert (pki / "agent-ca.key").read_bytes() == (pki / "signer.key").read_bytes()
 
 
+def test_T17_rotation_does_not_go_on_while_an_agent_that_is_away_does_not_know_the_next_root(rotation):
+    """It would find a hub that it cannot trust, and nobody could tell it by the hub."""
+    enrollment, socket = rotation.enrollment, ("--socket", rotation.enrollment.socket)
+    enrollment.start_agent("edge-1", enrollment.token("edge-1"))
+    away = enrollment.start_agent("edge-2", enrollment.token("edge-2"))
+    away.stop()
+    rotation.step("start", reload=False)
+    rotation.step("issue", reload=False)
+    assert "does not tell agents of the next root" in rotation.refused("servers", *socket)
+    rotation.reload()
+    rotation.wait("tunnelsBehind", "who is there knows both roots")
+    rotation.wait("keysOfOldRoots", "no certificate of the old root is good any more")
+    assert enrollment.registry()["agentsBehind"] == 1
+    for phase in ("servers", "finish"):
+        said = rotation.refused(phase, *socket)
+        assert "edge-2 a: has not shown that it has the roots of now\n" in said, said
+        assert "1 agents have not shown" in said, said
+        rotation.step(phase, "--force", reload=False)
+    assert (rotation.pki / "bundle.crt").read_text().count("BEGIN") == 1
+
+
+def test_T17_rotation_goes_on_without_an_agent_that_was_denied(rotation):
+    enrollment, socket = rotation.enrollment, ("--socket", rotation.enrollment.socket)
+    enrollment.start_agent("edge-1", enrollment.token("edge-1")).stop()
+    rotation.step("start")
+    rotation.step("issue")
+    assert "edge-1 a" in rotation.refused("servers", *socket)
+    enrollment.ctl("cluster", "deny", "edge-1")
+    rotation.step("servers", *socket)
+    rotation.step("finish", *socket)
+
+
 def test_revoking_what_the_next_root_has_issued(rotation):
     world, pki = rotation.world, rotation.pki
-    for phase in ("start", "issue", "servers"):
+    for phase in ("start", "issue"):
         rotation.step(phase, reload=False)
+    rotation.step("servers", "--force", reload=False)  # the hub was not told of the next root
     world.users.clear()
     pair = world.user("of-the-next-root")
     world.ctl("ca", "revoke", pair.crt, "--dir", pki)

@@ -148,7 +148,7 @@ static bool count(void *owner, const struct hub_cluster_record *c)
     return ++*(int *)owner < 2;
 }
 
-static void test_clusters_are_kept_listed_and_erased_with_their_instances(void **state)
+static void test_clusters_are_kept_listed_and_removed_with_their_instances(void **state)
 {
     struct world *w = *state;
     const struct hub_store_ops *ops = w->s->ops;
@@ -167,8 +167,10 @@ static void test_clusters_are_kept_listed_and_erased_with_their_instances(void *
     assert_true(c.external);
     ops->instance_put(w->s, &i, 0, NULL);
     kr_buf_deinit(&i.chain);
-    assert_int_equal(ops->cluster_erase(w->s, "edge-1", NULL), 0);
-    assert_int_equal(ops->cluster_find(w->s, "edge-1", &c, NULL), KR_ENOENT);
+    c.state = HUB_CLUSTER_REMOVED;
+    assert_int_equal(ops->cluster_remove(w->s, &c, NULL), 0);
+    assert_int_equal(ops->cluster_find(w->s, "edge-1", &c, NULL), 0);
+    assert_int_equal(c.state, HUB_CLUSTER_REMOVED);
     assert_int_equal(ops->instance_find(w->s, "edge-1", "a", &i, NULL), KR_ENOENT);
 }
 
@@ -190,6 +192,70 @@ static void test_keys_are_denied_and_numbers_kept(void **state)
     reopen(w);
     assert_int_equal(ops->number_get(w->s, "n", &v, NULL), 0);
     assert_int_equal(v, INT64_MAX);
+}
+
+static void test_key_when_it_is_allowed_again_then_it_is_denied_no_more(void **state)
+{
+    struct world *w = *state;
+    const struct hub_store_ops *ops = w->s->ops;
+    uint8_t key[HUB_SPKI_SIZE] = {9};
+    uint8_t other[HUB_SPKI_SIZE] = {8};
+
+    ops->key_deny(w->s, key, 5, NULL);
+    ops->key_deny(w->s, other, 5, NULL);
+    assert_int_equal(ops->key_allow(w->s, key, NULL), 0);
+    assert_int_equal(ops->key_allow(w->s, key, NULL), KR_ENOENT);
+    reopen(w);
+    assert_int_equal(ops->key_denied(w->s, key, NULL), KR_ENOENT);
+    assert_int_equal(ops->key_denied(w->s, other, NULL), 0);
+}
+
+static uint64_t trusted(struct world *w)
+{
+    struct hub_instance got;
+
+    assert_int_equal(w->s->ops->instance_find(w->s, "edge-1", "a", &got, NULL), 0);
+    kr_buf_deinit(&got.chain);
+    return got.bundle_generation;
+}
+
+static void test_roots_that_an_agent_told_of_stay_known_when_its_key_changes(void **state)
+{
+    struct world *w = *state;
+    const struct hub_store_ops *ops = w->s->ops;
+    struct hub_instance i = instance(1);
+
+    assert_int_equal(ops->instance_trusts(w->s, "edge-1", "a", 7, NULL), 0); /* unknown: nothing */
+    ops->instance_put(w->s, &i, 0, NULL);
+    assert_int_equal(trusted(w), 0);
+    assert_int_equal(ops->instance_trusts(w->s, "edge-1", "a", 7, NULL), 0);
+    i.generation = 2; /* was read before the agent told */
+    assert_int_equal(ops->instance_put(w->s, &i, 1, NULL), 0);
+    kr_buf_deinit(&i.chain);
+    reopen(w);
+    assert_int_equal(trusted(w), 7);
+    assert_int_equal(ops->instance_trusts(w->s, "edge-1", "a", 3, NULL), 0);
+    assert_int_equal(trusted(w), 3); /* its state was emptied */
+}
+
+static void test_file_of_the_first_version_is_brought_to_this_one(void **state)
+{
+    struct world *w = *state;
+    struct hub_instance i = instance(1);
+    sqlite3 *db;
+
+    w->s->ops->instance_put(w->s, &i, 0, NULL);
+    kr_buf_deinit(&i.chain);
+    w->s->ops->close(w->s);
+    assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "ALTER TABLE instances DROP COLUMN bundle;"
+                                  "PRAGMA user_version = 1",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+    assert_int_equal(hub_store_sqlite_open(&w->s, w->path, false, NULL), 0);
+    assert_int_equal(trusted(w), 0);
 }
 
 static void test_file_is_private_and_one_of_a_newer_hub_is_refused(void **state)
@@ -233,8 +299,11 @@ int main(void)
         T(test_token_is_claimed_by_one_key_and_only_that),
         T(test_token_counts_failures_and_expires),
         T(test_instance_is_written_only_over_the_generation_that_was_read),
-        T(test_clusters_are_kept_listed_and_erased_with_their_instances),
+        T(test_clusters_are_kept_listed_and_removed_with_their_instances),
         T(test_keys_are_denied_and_numbers_kept),
+        T(test_key_when_it_is_allowed_again_then_it_is_denied_no_more),
+        T(test_roots_that_an_agent_told_of_stay_known_when_its_key_changes),
+        T(test_file_of_the_first_version_is_brought_to_this_one),
         T(test_file_is_private_and_one_of_a_newer_hub_is_refused),
         T(test_file_that_is_no_database_is_refused),
     };
