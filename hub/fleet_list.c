@@ -2,9 +2,8 @@
 /* Happy path: hub_list_start pins the content and sends the head; `available` renders a chunk when
  * there is none, `take` copies it out; after the last one the read ends. metadata comes first,
  * where all of it is known; with a limit it comes last, as only then it is known whether and where
- * the list goes on. What is longer than one chunk is packed, if the client takes that.
- * Failure modes: the client goes; the pin breaks, an object does not unpack, or
- * the reader stops (the answer is cut: never a short list that looks whole). */
+ * the list goes on. What is longer than one chunk is packed, if the client takes that. It fails if
+ * the client goes, a pin breaks, an object does not unpack or the reader stops: answer cut. */
 #include "hub/fleet_list.h"
 
 #include <stdlib.h>
