@@ -44,5 +44,9 @@ static inline bool kr_scan_is_string(struct kr_bytes value)
 bool kr_scan_plain(struct kr_bytes value, struct kr_bytes *out);
 /* Appends the decoded string (may hold NUL). KR_EPROTO if it is none, or those of kr_buf. */
 int kr_scan_string(struct kr_bytes value, struct kr_buf *out);
+/* Where in a string (its text, quotes included) the decoded byte of that number begins; its end is
+ * the closing quote. False: it is no string, or is shorter, or that byte is in the middle of an
+ * escape. */
+bool kr_scan_string_place(struct kr_bytes value, size_t decoded, size_t *at);
 
 #endif

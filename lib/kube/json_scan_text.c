@@ -160,3 +160,28 @@ int kr_scan_string(struct kr_bytes value, struct kr_buf *out)
         out->n = before;
     return rc;
 }
+
+bool kr_scan_string_place(struct kr_bytes value, size_t decoded, size_t *at)
+{
+    struct kr_bytes text;
+
+    if (!inside(value, &text))
+        return false;
+    while (decoded != 0 && text.n != 0) {
+        size_t plain = kr_bytes_find(text, '\\');
+        uint8_t part[4];
+        size_t n = plain < decoded ? plain : decoded;
+
+        text = kr_bytes_skip(text, n);
+        decoded -= n;
+        if (decoded == 0 || text.n == 0)
+            break;
+        text = kr_bytes_skip(text, 1);
+        n = take_escape(&text, part);
+        if (n == 0 || n > decoded)
+            return false;
+        decoded -= n;
+    }
+    *at = (size_t)(text.p - value.p);
+    return decoded == 0;
+}

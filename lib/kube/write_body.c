@@ -5,13 +5,17 @@
 #include "kube/injected.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
+#define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
 
 struct reader {
     struct kr_bytes text;
     struct kr_bytes version;
     struct kr_write_body *out;
     struct kr_note *why;
+    bool applied; /* it reads what `kubectl apply` keeps in an annotation */
 };
+
+static int read_applied(struct reader *r, struct kr_bytes value);
 
 /* Finds members by name, each at most once: values[i] belongs to names[i] (.p NULL: absent). */
 static int find_once(struct reader *r, struct kr_bytes object, const char *const *names, size_t n,
@@ -130,6 +134,8 @@ static int cut_from_map(struct reader *r, struct kr_bytes map, bool *all)
     while (rc == 0 && walk_next(&w)) {
         if (!kr_is_injected(w.key)) {
             w.something_stays = true;
+            if (!r->applied && kr_scan_key_is(w.key, LAST_APPLIED))
+                rc = read_applied(r, w.value);
             continue;
         }
         found = true;
@@ -153,6 +159,13 @@ static int read_map(struct reader *r, const struct member_walk *w, bool *gone)
     return cut(r, w);
 }
 
+/* Nothing can be put in its place there. */
+static int cut_version(struct reader *r, const struct member_walk *w, bool *gone)
+{
+    *gone = r->version.n != 0 && string_is(w->value, r->version);
+    return *gone ? cut(r, w) : 0;
+}
+
 static int read_metadata(struct reader *r, struct kr_bytes metadata)
 {
     static const char *const names[] = {"resourceVersion", "labels", "annotations"};
@@ -165,7 +178,9 @@ static int read_metadata(struct reader *r, struct kr_bytes metadata)
     while (rc == 0 && walk_next(&w)) {
         bool gone = false;
 
-        if (w.value.p == values[0].p)
+        if (w.value.p == values[0].p && r->applied)
+            rc = cut_version(r, &w, &gone);
+        else if (w.value.p == values[0].p)
             rc = note_version(r, w.value);
         else if (w.value.p == values[1].p || w.value.p == values[2].p)
             rc = read_map(r, &w, &gone);
@@ -181,6 +196,45 @@ static int read_object(struct reader *r, struct kr_bytes object)
     int rc = find_once(r, object, names, 1, &metadata);
 
     return rc == 0 && metadata.p != NULL ? read_metadata(r, metadata) : rc;
+}
+
+/* ---- what `kubectl apply` keeps: the object that was applied, as text in an annotation ---- */
+
+/* What is cut out of the decoded text, as spans of the body that it stands in with escapes. */
+static int take_cuts(struct reader *r, struct kr_bytes string, const struct kr_write_body *inner)
+{
+    struct kr_write_body *b = r->out;
+    size_t base = (size_t)(string.p - r->text.p);
+
+    for (size_t i = 0; i < inner->cut_count; i++) {
+        size_t from;
+        size_t to;
+
+        if (!kr_scan_string_place(string, inner->cuts[i].at, &from) ||
+            !kr_scan_string_place(string, inner->cuts[i].at + inner->cuts[i].n, &to))
+            return kr_note_set(r->why, KR_EPROTO, "%s cannot be read", LAST_APPLIED);
+        if (b->cut_count == KR_BODY_CUTS_MAX)
+            return kr_note_set(r->why, KR_ETOOBIG, "keys of the fleet view are there too often");
+        b->cuts[b->cut_count++] = (struct kr_span){base + from, to - from};
+        b->injected = true;
+    }
+    return 0;
+}
+
+/* What is no object, or is ambiguous, is as kubectl did not write it, and stays. */
+static int read_applied(struct reader *r, struct kr_bytes value)
+{
+    struct kr_buf text = {.max = value.n};
+    struct kr_write_body inner = {.has_version = false};
+    struct reader nested = {.version = r->version, .out = &inner, .applied = true};
+    int rc = kr_scan_is_string(value) ? kr_scan_string(value, &text) : 0;
+
+    nested.text = kr_buf_bytes(&text);
+    if (rc == 0 && kr_scan_check(nested.text, KR_SCAN_DEPTH_MAX, NULL) == 0 &&
+        read_object(&nested, nested.text) == 0)
+        rc = take_cuts(r, value, &inner);
+    kr_buf_deinit(&text);
+    return rc;
 }
 
 static int read_delete_options(struct reader *r)
@@ -229,7 +283,7 @@ static int read_json_patch(struct reader *r)
 int kr_write_body_read(enum kr_body_kind kind, struct kr_bytes text, struct kr_bytes version,
                        struct kr_write_body *out, struct kr_note *why)
 {
-    struct reader r = {text, version, out, why};
+    struct reader r = {.text = text, .version = version, .out = out, .why = why};
 
     *out = (struct kr_write_body){.has_version = false};
     switch (kind) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write_body: what the body of a write took over from the fleet view: the fleet's resourceVersion,
  * and the label and annotations that only the fleet view has; and the body without them. All else
- * stays byte for byte.
+ * stays byte for byte. The same is cut out of the object that `kubectl apply` keeps as text in an
+ * annotation (of JSON only: in protobuf the annotation passes as it is).
  * A body in which two readers could find different things (metadata, or what is looked for in it,
  * twice in one object) is refused.
  * Memory: spans of the text, in fixed numbers. Errors: KR_EPROTO (ambiguous), KR_ETOOBIG (more of

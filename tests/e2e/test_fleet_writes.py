@@ -583,3 +583,27 @@ def test_kubectl_replaces_what_it_got_from_the_fleet(pod):
     again = kubectl_for(fleet, "c1").run("replace", "-f", str(file))
     assert again.code == 1 and "the object has been modified" in again.err, again
     assert bare(pod.seen())["metadata"]["labels"] == {"team": "x", "edited": "yes"}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("server_side", [False, True], ids=["client-side", "server-side"])
+def test_kubectl_applies_what_it_got_from_the_fleet(pod, server_side):
+    pod.seen()
+    fleet = pod.fleet
+    obj = pod.seen()
+    obj["metadata"]["labels"]["edited"] = "yes"
+    file = fleet.folder / "applied.json"
+    file.write_text(json.dumps(obj))
+    flags = ["--server-side", "--force-conflicts"] if server_side else []
+    done = kubectl_for(fleet, "c1").run("apply", "-f", str(file), *flags)
+    assert done.code == 0, done
+    live = pod.live()
+    assert live["metadata"]["labels"] == {"team": "x", "edited": "yes"} and no_trace(live)
+    kept = (live["metadata"].get("annotations") or {}).get(
+        "kubectl.kubernetes.io/last-applied-configuration")
+    assert (kept is None) == server_side
+    if kept:
+        applied = json.loads(kept)
+        assert applied["metadata"]["labels"] == live["metadata"]["labels"], applied
+        assert no_trace(applied)
+        assert "resourceVersion" not in applied["metadata"]

@@ -11,6 +11,8 @@
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define REV "28160000000000001"
+#define APPLIED "\"kubectl.kubernetes.io/last-applied-configuration\":"
+#define APPLIED_INNER "\\\"kubectl.kubernetes.io/last-applied-configuration\\\":"
 
 /* The edited body with "LIVE" put in at each offset. */
 static void check_edit(enum kr_body_kind kind, const char *text, const char *want)
@@ -92,6 +94,25 @@ static const struct {
     {"{\"spec\":{\"template\":{\"metadata\":{\"labels\":{\"kuberelay.io/cluster\":\"c\"}}}}}",
      "{\"spec\":{\"template\":{\"metadata\":{\"labels\":{\"kuberelay.io/cluster\":\"c\"}}}}}"},
     {"{\"metadata\":{\"labels\":{}}}", "{\"metadata\":{\"labels\":{}}}"},
+    /* what kubectl apply keeps: the same in a string */
+    {"{\"metadata\":{\"annotations\":{" APPLIED
+     "\"{\\\"kind\\\":\\\"Pod\\\",\\\"metadata\\\":{\\\"annotations\\\":{\\\"kcp.io/cluster\\\":"
+     "\\\"c\\\"},\\\"labels\\\":{\\\"a\\\":\\\"\\u00e9\\ud83d\\ude00\xc3\xa9\\\",\\\"kuberelay.io/"
+     "cluster"
+     "\\\":\\\"c\\\"},\\\"name\\\":\\\"x\\\",\\\"resourceVersion\\\":\\\"" REV
+     "\\\"}}\\n\",\"kcp.io/cluster\":\"c\"},\"resourceVersion\":\"" REV "\"}}",
+     "{\"metadata\":{\"annotations\":{" APPLIED
+     "\"{\\\"kind\\\":\\\"Pod\\\",\\\"metadata\\\":{\\\"labels\\\":{\\\"a\\\":\\\"\\u00e9\\ud83d"
+     "\\ude00\xc3\xa9\\\"},\\\"name\\\":\\\"x\\\"}}\\n\"},\"resourceVersion\":\"LIVE\"}}"},
+    {"{\"metadata\":{\"annotations\":{" APPLIED "\"kuberelay.io/cluster\"}}}",
+     "{\"metadata\":{\"annotations\":{" APPLIED "\"kuberelay.io/cluster\"}}}"},
+    {"{\"metadata\":{\"annotations\":{" APPLIED "null}}}",
+     "{\"metadata\":{\"annotations\":{" APPLIED "null}}}"},
+    /* not in itself */
+    {"{\"metadata\":{\"annotations\":{" APPLIED
+     "\"{\\\"metadata\\\":{\\\"annotations\\\":{" APPLIED_INNER "\\\"{}\\\"}}}\"}}}",
+     "{\"metadata\":{\"annotations\":{" APPLIED
+     "\"{\\\"metadata\\\":{\\\"annotations\\\":{" APPLIED_INNER "\\\"{}\\\"}}}\"}}}"},
 };
 
 static void test_object_when_it_is_of_the_fleet_view_then_only_that_is_taken_out(void **state)
