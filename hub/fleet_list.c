@@ -323,7 +323,6 @@ static void pause_list(struct hub_list *l)
     l->pause = kr_timer_start(l->rd->f->w->sched, &l->turn, 0) == 0;
 }
 
-/* What goes out. */
 static struct kr_buf *outgoing(struct hub_list *l)
 {
     return l->gzip != NULL ? &l->packed : &l->chunk;
