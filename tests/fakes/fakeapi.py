@@ -22,6 +22,7 @@ import h2.events
 import h2.exceptions
 import h2.settings
 
+from clock import scaled
 from tlspipe import TlsPipe
 
 
@@ -80,19 +81,20 @@ class Exchange:
         return "watch=" in self.query
 
     def wait(self, what, timeout=30):
+        """Not scaled: with what never holds it is a time that the server takes."""
         with self.cond:
             self.cond.wait_for(lambda: what(self) or self.cancelled_at, timeout)
             return what(self)
 
     def body(self, timeout=30):
-        if not self.wait(lambda x: x.body_done, timeout):
+        if not self.wait(lambda x: x.body_done, scaled(timeout)):
             raise Gone("the request body did not end")
         return self.received
 
     def wait_cancelled(self, timeout=10):
         """Seconds on the monotonic clock when the peer gave the request up."""
         with self.cond:
-            if not self.cond.wait_for(lambda: self.cancelled_at, timeout):
+            if not self.cond.wait_for(lambda: self.cancelled_at, scaled(timeout)):
                 raise TimeoutError("the request was not cancelled")
             return self.cancelled_at
 
@@ -118,7 +120,7 @@ class Exchange:
     def hold(self, timeout=120):
         """Does nothing until the peer gives up; raises Gone then."""
         with self.cond:
-            self.cond.wait_for(lambda: self.cancelled_at, timeout)
+            self.cond.wait_for(lambda: self.cancelled_at, scaled(timeout))
         raise Gone("held to the end")
 
     def check(self):
@@ -231,7 +233,7 @@ class H1Exchange(Exchange):
         connection = self.connection
         with connection.cond:
             if not connection.cond.wait_for(lambda: connection.buffer or connection.ended,
-                                            timeout):
+                                            scaled(timeout)):
                 raise TimeoutError(f"{self}: nothing came for {timeout} s")
             data, connection.buffer = connection.buffer, b""
         return data
@@ -300,6 +302,7 @@ class H2Connection(Connection):
             client_side=False, header_encoding=None, validate_inbound_headers=False,
             normalize_inbound_headers=False, validate_outbound_headers=False)
         self.h2 = h2.connection.H2Connection(config)
+        self.pongs = []
         codes = h2.settings.SettingCodes
         self.h2.local_settings = h2.settings.Settings(client=False, initial_values={
             codes.MAX_CONCURRENT_STREAMS: api.max_streams,
@@ -314,6 +317,15 @@ class H2Connection(Connection):
                 self.pipe.sendall(data)
             except OSError as error:
                 raise Gone(str(error))
+
+    def wait_read(self, timeout=10):
+        """Until the peer has read all that was written: it answers a PING in its turn."""
+        data = time.monotonic_ns().to_bytes(8, "big")
+        with self.cond:
+            self.h2.ping(data)
+            self.flush()
+            if not self.cond.wait_for(lambda: data in self.pongs or self.closed, scaled(timeout)):
+                raise TimeoutError("no answer to a PING")
 
     def serve(self):
         with self.cond:
@@ -336,6 +348,8 @@ class H2Connection(Connection):
             self._on_data(x, event)
         elif isinstance(event, h2.events.StreamEnded) and x:
             x.body_done = True
+        elif isinstance(event, h2.events.PingAckReceived):
+            self.pongs.append(event.ping_data)
         elif isinstance(event, h2.events.StreamReset) and x:
             x.reset_code = int(event.error_code)
             x.cancelled_at = x.cancelled_at or time.monotonic()
@@ -523,7 +537,7 @@ class FakeApi:
             def found():
                 hits = [x for x in self.requests if matches(x)]
                 return hits[count - 1] if len(hits) >= count else None
-            if not self.cond.wait_for(found, timeout):
+            if not self.cond.wait_for(found, scaled(timeout)):
                 raise TimeoutError(f"no such request; seen: {self.requests[-10:]}")
             return found()
 
@@ -541,7 +555,7 @@ class FakeApi:
         connection = None
         try:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            raw.settimeout(10)
+            raw.settimeout(scaled(10))
             sock = self.context.wrap_socket(raw, server_side=True)
             h2_chosen = sock.selected_alpn_protocol() == "h2"
             connection = (H2Connection if h2_chosen else H1Connection)(self, sock)

@@ -16,6 +16,7 @@ import h2.config
 import h2.connection
 import h2.events
 
+from clock import scaled
 from tlspipe import TlsPipe
 
 
@@ -69,7 +70,7 @@ class RogueHub:
     # -- for tests
     def wait_tunnel(self, timeout=20):
         with self.cond:
-            assert self.cond.wait_for(lambda: self.h2 is not None, timeout), "no agent came"
+            assert self.cond.wait_for(lambda: self.h2 is not None, scaled(timeout)), "no agent came"
 
     def ask(self, method, path, headers=(), body=None, timeout=10, header=None, audit_id=None,
             protocol=None, **who):
@@ -93,7 +94,7 @@ class RogueHub:
                 self.h2.send_data(stream, body, end_stream=True)
             self.pipe.sendall(self.h2.data_to_send())
             done = self.cond.wait_for(lambda: answer.ended or answer.reset is not None or
-                                      (protocol and answer.status), timeout)
+                                      (protocol and answer.status), scaled(timeout))
         assert done, f"no answer to {method} {path}"
         return answer
 

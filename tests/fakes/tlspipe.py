@@ -62,20 +62,28 @@ class TlsPipe:
     def shutdown(self):
         """Ends both directions, without TLS's closing alert: what a dying peer does."""
         self._closed.set()
-        try:
-            self.sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
+        self._stop(socket.SHUT_RDWR)
 
     def reset(self):
-        """TCP RST instead of FIN."""
+        """TCP RST instead of FIN. It goes out when nobody polls the socket any more: hence the end
+        of reading before, which wakes who does and sends nothing."""
         try:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                  (1).to_bytes(4, "little") + (0).to_bytes(4, "little"))
         except OSError:
             pass
         self._closed.set()
-        self.sock.close()
+        self._stop(socket.SHUT_RD)
+        with self._call:
+            self.sock.close()
+
+    def _stop(self, how):
+        """Not by SSLSocket: its shutdown forgets the TLS state, and a thread that reads would
+        take what is under way, still encrypted, for its peer's words."""
+        try:
+            socket.socket.shutdown(self.sock, how)
+        except OSError:
+            pass
 
     def close(self):
         self.shutdown()
