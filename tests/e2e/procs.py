@@ -3,12 +3,16 @@
 
 import os
 import re
+import select
 import signal
 import subprocess
 import threading
 import time
 
 from clock import scaled
+
+
+PIPE = 1 << 16  # what a pipe holds
 
 
 class Died(Exception):
@@ -21,7 +25,7 @@ class Process:
     def __init__(self, name, argv, folder, env=None, merge=True, prefix=()):
         self.name, self.argv = name, [str(a) for a in argv]
         self.log_path = os.path.join(folder, f"{name}.log")
-        self.lines = []
+        self.lines, self.rest, self.ended = [], b"", False
         self.cond = threading.Condition()
         self.frozen = False
         guard = [*prefix, "setpriv", "--pdeathsig", "KILL", "--"]
@@ -30,25 +34,46 @@ class Process:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if merge else subprocess.PIPE)
         self.pid = self.child.pid
+        os.set_blocking(self.child.stdout.fileno(), False)
+        self.log = open(self.log_path, "ab")  # the reader closes it: a test starts hundreds
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 
     def _read(self):
-        with open(self.log_path, "ab") as log, self.child.stdout:  # a test starts hundreds
-            for raw in self.child.stdout:
-                log.write(raw)
-                log.flush()
+        news = select.poll()
+        news.register(self.child.stdout, select.POLLIN)
+        with self.log, self.child.stdout:
+            while not self.ended:
+                news.poll()
                 with self.cond:
-                    self.lines.append(raw.decode("utf-8", "replace").rstrip("\n"))
-                    self.cond.notify_all()
+                    self._take()
         self.child.wait()
         with self.cond:
             self.cond.notify_all()
 
+    def _take(self):
+        """With the lock held: takes what the process has written until now (more than a pipe holds
+        that cannot be). So who asks for lines has them, whether the reader's thread ran or not."""
+        taken = 0
+        while taken < PIPE and not self.ended:
+            try:
+                data = os.read(self.child.stdout.fileno(), PIPE)
+            except BlockingIOError:
+                return
+            self.log.write(data)
+            self.log.flush()
+            taken += len(data)
+            *lines, self.rest = (self.rest + data).split(b"\n")
+            if not data:
+                self.ended, lines = True, [self.rest] if self.rest else []
+            self.lines += [line.decode("utf-8", "replace") for line in lines]
+            self.cond.notify_all()
+
     # -- events
     def mark(self):
-        """A place in the log: wait_line(after=mark) looks only at what came later."""
+        """A place in the log: wait_line(after=mark) looks only at what was written later."""
         with self.cond:
+            self._take()
             return len(self.lines)
 
     def wait_line(self, pattern, timeout=15, after=0):
@@ -74,6 +99,7 @@ class Process:
 
     def grep(self, pattern, after=0):
         with self.cond:
+            self._take()
             return [line for line in self.lines[after:] if re.search(pattern, line)]
 
     @property
