@@ -50,7 +50,11 @@ def kubeconfig_of(url, ca, crt, key, as_user=None, as_groups=(), name="c"):
 
 
 def write_yaml(path, content):
-    Path(path).write_text(yaml.safe_dump(content), encoding="utf-8")
+    """At once: a program that looks at the file meanwhile sees the old one or the new one."""
+    path = Path(path)
+    fresh = path.with_name(f".{path.name}.fresh")
+    fresh.write_text(yaml.safe_dump(content), encoding="utf-8")
+    os.replace(fresh, path)
     return str(path)
 
 
