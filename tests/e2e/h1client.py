@@ -25,7 +25,7 @@ class H1Client:
             raise
         self.alpn = self.tls.selected_alpn_protocol()
         self.pipe = TlsPipe(self.tls)
-        self.buffer = b""
+        self.buffer = bytearray()
         self.finished = False  # the peer's end was seen
 
     # -- sending
@@ -59,7 +59,7 @@ class H1Client:
     def fill(self, until):
         left = until - time.monotonic()
         if left <= 0:
-            raise TimeoutError(f"no answer; have {self.buffer[:200]!r}")
+            raise TimeoutError(f"no answer; have {bytes(self.buffer[:200])!r}")
         data = self.pipe.recv(timeout=left)
         if not data:
             self.finished = True
@@ -69,15 +69,20 @@ class H1Client:
     def line(self, until):
         while b"\r\n" not in self.buffer:
             if not self.fill(until):
-                raise ConnectionLost(f"connection ended in a line: {self.buffer[:200]!r}")
-        line, self.buffer = self.buffer.split(b"\r\n", 1)
-        return line
+                raise ConnectionLost(f"connection ended in a line: {bytes(self.buffer[:200])!r}")
+        line = self.take(self.buffer.index(b"\r\n") + 2)
+        return line[:-2]
 
     def exactly(self, count, until):
         while len(self.buffer) < count:
             if not self.fill(until):
                 raise ConnectionLost(f"{count - len(self.buffer)} bytes missing at the end")
-        data, self.buffer = self.buffer[:count], self.buffer[count:]
+        return self.take(count)
+
+    def take(self, count):
+        """The first bytes of what is here."""
+        data = bytes(memoryview(self.buffer)[:count])
+        del self.buffer[:count]
         return data
 
     def read_head(self, timeout=10):
@@ -130,8 +135,7 @@ class H1Client:
             return self.exactly(int(fields["content-length"]), until)
         while self.fill(until):
             pass
-        data, self.buffer = self.buffer, b""
-        return data
+        return self.take(len(self.buffer))
 
     def wait_closed(self, timeout=10):
         """Waits until the peer has closed; returns what came before that."""
@@ -142,7 +146,7 @@ class H1Client:
         except OSError as error:
             if isinstance(error, TimeoutError):
                 raise
-        return self.buffer
+        return bytes(self.buffer)
 
     def close(self):
         self.pipe.close()
