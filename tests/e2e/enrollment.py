@@ -1,20 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """A hub that enrolls agents, and agents that join it; the tests of enrollment share it."""
 
+import contextlib
 import hashlib
+import http.client
 import json
+import socket
 
 import grpc
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+import clock
 from backends import KubesimBackend, write_yaml
+from clock import scaled
 from procs import run
 from world import Agent, World, next_name
 
 JOIN = "/kuberelay.v1.Enrollment/Join"
 RENEW = "/kuberelay.v1.Enrollment/Renew"
+
+
+def lifetime(seconds):
+    """Of certificates: the slow need longer for what has to be done before they expire."""
+    return f"{round(seconds * min(clock.SLOWNESS, 1.5))}s"
 
 
 class Enrollment:
@@ -61,6 +71,16 @@ class Enrollment:
 
     def registry(self):
         return json.loads(self.ctl("cluster", "list", "-o", "json"))
+
+    def look(self):
+        """The same without a process, which takes longer than what happens at times."""
+        conn = http.client.HTTPConnection("hub", timeout=scaled(10))
+        conn.sock = socket.socket(socket.AF_UNIX)
+        conn.sock.settimeout(scaled(10))
+        with contextlib.closing(conn):
+            conn.sock.connect(self.socket)
+            conn.request("GET", "/registry")
+            return json.load(conn.getresponse())
 
     def cluster(self, name):
         found = [c for c in self.registry()["clusters"] if c["name"] == name]
@@ -185,7 +205,7 @@ class Caller:
 
     def call(self, path, message, timeout=10, wait=False):
         """`wait`: until there is a connection, however often that fails (within the timeout)."""
-        return fields(self.channel.unary_unary(path)(message, timeout=timeout,
+        return fields(self.channel.unary_unary(path)(message, timeout=scaled(timeout),
                                                      wait_for_ready=wait))
 
     def join(self, token, key, instance="", csr=None, **more):

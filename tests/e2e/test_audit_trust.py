@@ -14,7 +14,7 @@ import pytest
 
 import auditlog
 from clock import wait_until
-from enrollment import Caller, Enrollment, new_key, spki_of, status_of
+from enrollment import Caller, Enrollment, lifetime, new_key, spki_of, status_of
 
 
 class Audited(Enrollment):
@@ -143,7 +143,7 @@ def test_T14_audit_of_a_cloned_key_has_both_addresses(audited):
     pair = audited.world._pair(audited.world.ctl(
         "ca", "issue", "hub", "--dir", audited.world.pki, "--name", "hub-2", "--dns", "localhost",
         "--ip", "127.0.0.1", "--ip", "::1"))
-    hub = audited.start_hub(agentLifetime="30s", agentListen="[::]:0", pair=pair)
+    hub = audited.start_hub(agentLifetime=lifetime(30), agentListen="[::]:0", pair=pair)
     hub.agent = ("127.0.0.1", hub.agent[1])
     agent = audited.start_agent("edge-1", audited.token("edge-1"))
     agent.stop()

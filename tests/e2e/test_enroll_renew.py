@@ -13,8 +13,8 @@ import grpc
 import pytest
 
 import testpki
-from clock import wait_until
-from enrollment import Caller, certificate_of, new_key, pem_of, status_of
+from clock import scaled, wait_until
+from enrollment import Caller, certificate_of, lifetime, new_key, pem_of, status_of
 from h2client import ConnectionLost, H2Client, StreamReset
 
 DENIED = grpc.StatusCode.PERMISSION_DENIED
@@ -51,7 +51,7 @@ def test_T12_tunnel_ends_when_the_agents_certificate_does(enrollment):
     world = enrollment.world
     pair = testpki.issue(world.root(), world.folder, "brief",
                          uris=["spiffe://example.test/cluster/edge-1/agent/a"],
-                         lasts=datetime.timedelta(seconds=6), usage=testpki.CLIENT)
+                         lasts=datetime.timedelta(seconds=max(6, scaled(3))), usage=testpki.CLIENT)
     world.hub = enrollment.hub
     agent = world.start_agent("edge-1", enrollment.kubeconfig(), pair=pair)
     watch = world.client().start("GET", "/clusters/edge-1/api/v1/pods?watch=true")
@@ -71,7 +71,7 @@ def test_T12_client_connection_ends_when_the_users_certificate_does(enrollment):
     enrollment.start_agent("edge-1", enrollment.token("edge-1"))
     pair = testpki.issue(world.root(), world.folder, "brief-user", "bob",
                          uris=["spiffe://example.test/user/bob"],
-                         lasts=datetime.timedelta(seconds=4), usage=testpki.CLIENT)
+                         lasts=datetime.timedelta(seconds=max(4, scaled(2))), usage=testpki.CLIENT)
     client = H2Client(enrollment.hub.api, testpki.client_context(world.ca, pair))
     world.clients.append(client)
     assert client.get("/clusters/edge-1/api/v1/namespaces").status == 200
@@ -92,7 +92,7 @@ def test_T12_client_connection_ends_when_the_users_certificate_does(enrollment):
 
 
 def test_T14_cloned_key_locks_the_instance(enrollment):
-    enrollment.start_hub(agentLifetime="30s")
+    enrollment.start_hub(agentLifetime=lifetime(30))
     agent = enrollment.start_agent("edge-1", enrollment.token("edge-1"))
     agent.stop()
     stolen = enrollment.folder / "stolen"
@@ -134,7 +134,7 @@ def crash_in_renewals(enrollment, name, rounds, dice):
 @pytest.mark.parametrize("agents, rounds", [
     (4, 2), pytest.param(10, 20, marks=pytest.mark.long)])
 def test_T15_crash_at_any_moment_of_a_renewal_leaves_a_working_pair(enrollment, agents, rounds):
-    enrollment.start_hub(agentLifetime="14s")  # a loaded machine is slow
+    enrollment.start_hub(agentLifetime=lifetime(14))
     enrollment.kubeconfig()
     seed = int(os.environ.get("KUBERELAY_TEST_SEED", 0)) or random.SystemRandom().randrange(1 << 32)
     faults = []
@@ -191,7 +191,7 @@ def can_mount():
 
 @pytest.mark.skipif(not can_mount(), reason="may not mount a small file system (needs root)")
 def test_F041_disk_that_is_full_when_a_pair_is_saved(enrollment):
-    enrollment.start_hub(agentLifetime="14s")
+    enrollment.start_hub(agentLifetime=lifetime(14))
     state = enrollment.folder / "small"
     state.mkdir(mode=0o700)
     mount = f'mount -t tmpfs -o size=64k,mode=700 none {state} && exec "$@"'
@@ -202,7 +202,7 @@ def test_F041_disk_that_is_full_when_a_pair_is_saved(enrollment):
     with open(f"{inside}/fill", "wb") as fill, pytest.raises(OSError):
         while True:
             os.write(fill.fileno(), b"x" * 4096)
-    agent.wait_line(r"event=renew-failed\b.*[Nn]o space", timeout=20)
+    agent.wait_line(r"event=renew-failed\b.*[Nn]o space", timeout=30)
     assert open(f"{inside}/pair.pem", encoding="utf-8").read() == pair, "whole, and the old one"
     os.unlink(f"{inside}/fill")
     agent.wait_line(r"event=renewed\b", timeout=20)

@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from clock import wait_until
+from enrollment import lifetime
 from h2client import H2Client
 from procs import run
 
@@ -21,7 +22,7 @@ class Rotation:
             shutil.copy(self.pki / f"agent-ca.{end}", self.pki / f"signer.{end}")
         bundle = str(self.pki / "bundle.crt")
         enrollment.start_hub(
-            caFile=bundle, bundleFile=bundle, agentLifetime="10s",
+            caFile=bundle, bundleFile=bundle, agentLifetime=lifetime(10),
             signerCertFile=str(self.pki / "signer.crt"), signerKeyFile=str(self.pki / "signer.key"),
             crlFile=self.world.ctl("ca", "crl", "--dir", self.pki)[0])
 

@@ -15,7 +15,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 import auditlog
 from backends import write_yaml
-from clock import wait_until
+from clock import scaled, wait_until
 from enrollment import (Caller, certificate_of, csr_of, field, fields, new_key, pem_of, status_of,
                         uri_of)
 from procs import Process, run
@@ -68,7 +68,7 @@ class Signer:
         """What a hub that was taken over could say."""
         message = field(1, uri) + field(2, csr or csr_of(key or new_key())) + field(3, lifetime)
         with grpc.insecure_channel(f"unix:{self.socket}") as channel:
-            return fields(channel.unary_unary(path)(message, timeout=10))
+            return fields(channel.unary_unary(path)(message, timeout=scaled(10)))
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_signer_that_hangs_holds_up_nobody_else(enrollment, signer):
         client = enrollment.world.client()
         for _ in range(20):
             assert client.get("/clusters/edge-2/api/v1/namespaces", timeout=2).status == 200
-        asker.join(30)
+        asker.join(scaled(30))
         assert got == [AWAY]
 
 
