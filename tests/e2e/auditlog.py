@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from clock import wait_until
+from world import gauge
 
 OURS = "kuberelay.io/"
 
@@ -54,6 +55,14 @@ def by_id(found, stage="ResponseComplete"):
         assert event["auditID"] not in made, f"two of {event['auditID']}"
         made[event["auditID"]] = event
     return made
+
+
+def settle(world, agent, timeout=20):
+    """Until no request is under way at either end: each has its last line in both logs then."""
+    def idle():
+        return gauge(world.metrics(), "kuberelay_hub_exchanges") == 0 and (
+            not agent.alive or gauge(world.metrics(agent), "kuberelay_agent_exchanges") == 0)
+    wait_until(idle, timeout, "no request under way", every=0.05)
 
 
 def wait_for(path, what, text, timeout=10):

@@ -124,9 +124,11 @@ class Fleet:
         return {key(item): bare(item) for item in answer["items"]}
 
     def wait_synced(self, path="/api/v1/pods", timeout=30):
-        """Until the fleet view shows what the clusters have."""
-        wait_until(lambda: self.shown(self.list(path)) == self.union(path), timeout,
-                   f"{path} in step", every=0.1)
+        """Until the fleet view shows what the clusters have. It may not serve the type yet."""
+        def synced():
+            answer = self.get(path)
+            return answer.status == 200 and self.shown(answer.json()) == self.union(path)
+        wait_until(synced, timeout, f"{path} in step", every=0.1)
 
     def kubectl(self, user="admin", path=None):
         home = self.folder / f"kubectl-{user}"

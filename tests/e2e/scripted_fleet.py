@@ -6,7 +6,7 @@ import threading
 import time
 
 from backends import FakeBackend, write_yaml
-from clock import wait_until
+from clock import scaled, wait_until
 from fleet import ALL, STAR
 from h2client import ConnectionLost, H2Client, StreamReset
 from world import gauge
@@ -36,6 +36,7 @@ class Store:
         self.version, self.objects, self.log = 1000, {}, []
         self.oldest = 0
         self.uids = 0
+        self.readers = {}  # of each open watch: how much of the log is written
 
     def raw(self, name, rest, uid, version, meta=""):
         text = (f'{{"apiVersion":"ex.io/v1","kind":"{self.kind}","metadata":{{"name":"{name}",'
@@ -80,6 +81,13 @@ class Store:
             self.version += step
             self.note("BOOKMARK", (f'{{"apiVersion":"ex.io/v1","kind":"{self.kind}","metadata":'
                                    f'{{"resourceVersion":"{self.version}"}}}}').encode())
+
+    def wait_written(self, timeout=10):
+        """Until an open watch was written all of the log."""
+        with self.cond:
+            if not self.cond.wait_for(lambda: len(self.log) in self.readers.values(),
+                                      scaled(timeout)):
+                raise TimeoutError("no watch reads")
 
     def gone(self):
         """The watches get a 410 now."""
@@ -156,6 +164,13 @@ class ScriptedFleet:
         if since < store.oldest:
             return x.fail(410, "Expired")
         x.start_stream()
+        try:
+            self._follow(x, store, since)
+        finally:
+            with store.cond:
+                store.readers.pop(x, None)
+
+    def _follow(self, x, store, since):
         with store.cond:
             # From the log's end if asked for later versions; a server turned back waits for them.
             at = next((i for i, (v, _) in enumerate(store.log) if v > since), len(store.log))
@@ -166,6 +181,9 @@ class ScriptedFleet:
             data = b"".join(d for _, d in lines)
             if data:
                 self._write(x, data)
+            with store.cond:
+                store.readers[x] = at
+                store.cond.notify_all()
             if b'"type":"ERROR"' in data:
                 return x.end()
 

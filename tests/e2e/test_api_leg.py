@@ -3,11 +3,12 @@
 
 import json
 import os
+import threading
 
 import pytest
 
 from backends import FakeBackend, kubeconfig_of, write_yaml
-from clock import wait_until
+from clock import scaled, wait_until
 from cluster_site import JSON, Site
 
 MAPS = "/api/v1/namespaces/d/configmaps"
@@ -65,14 +66,18 @@ def test_api_leg_http1_a_watch_streams_and_is_cancelled(old):
 
 @pytest.mark.parametrize("how", ["chunk", "length"])
 def test_api_leg_http1_a_cut_answer_looks_cut(old, how):
+    seen = threading.Event()
+
     def cut(x):
         x.start(200, [("content-type", "application/json")]
                 + ([("content-length", "1000")] if how == "length" else []))
         x.write(b'{"items":[')
-        x.wait(lambda x: False, 0.1)
+        seen.wait(scaled(20))
         x.abort()
     old.api.script("/api/v1", cut)
-    assert old.start("GET", "/api/v1/pods").wait_finish(10) == "reset"
+    stream = old.start("GET", "/api/v1/pods").wait_bytes(1)
+    seen.set()
+    assert stream.wait_finish(10) == "reset"
 
 
 def test_api_leg_http1_a_cut_watch_ends_cleanly_or_looks_cut(old):

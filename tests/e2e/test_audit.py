@@ -8,6 +8,7 @@ import signal
 import pytest
 
 import auditlog
+from auditlog import settle
 from backends import FakeBackend
 from clock import wait_until
 from cluster_site import JSON, Site, configmap
@@ -29,8 +30,7 @@ class Audited:
 
     def settle(self):
         """Every request of ours has ended at both ends."""
-        wait_until(lambda: self.world.metrics().get('kuberelay_hub_exchanges{class="all"}') == 0,
-                   10, "no request under way")
+        settle(self.world, self.site.agent)
 
     def both(self, **members):
         """(at the hub, at the agent), complete."""
@@ -215,7 +215,7 @@ def test_t37_the_log_of_a_real_api_server_has_the_same_requests(world, backend):
         site.ask("GET", f"{base}/{name}-none-{i}?x={name}")
         site.ask("DELETE", f"{base}/{name}-{i}")
         site.ask("GET", f"/apis/apps/v1/deployments?limit=1&x={name}")
-    wait_until(lambda: world.metrics().get('kuberelay_hub_exchanges{class="all"}') == 0, 10, "idle")
+    settle(world, site.agent)
     hub, agent = (auditlog.by_id(auditlog.events(path)) for path in logs)
     asked = [i for i, e in hub.items() if name in json.dumps(e) or e["verb"] == "create"]
     assert len(asked) == 150

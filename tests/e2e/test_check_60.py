@@ -250,9 +250,12 @@ def create():
     core.patch_namespaced_config_map("py", namespace, {"data": {"k": "w"}})
     core.delete_namespaced_config_map("py", namespace)
 threading.Thread(target=create).start()
-for event in watch.Watch().stream(core.list_namespaced_config_map, namespace,
-                                  resource_version=version, timeout_seconds=4):
+watching = watch.Watch()
+for event in watching.stream(core.list_namespaced_config_map, namespace,
+                             resource_version=version, timeout_seconds=60):
     print(event["type"], event["object"].metadata.name, event["object"].data["k"])
+    if event["type"] == "DELETED":
+        watching.stop()
 try:
     core.read_namespaced_config_map("none", namespace)
 except client.ApiException as error:

@@ -3,12 +3,11 @@
 values that must stay as they are spelt, and answers that break."""
 
 import json
-import statistics
 import time
 
 import pytest
 
-from clock import SLOWNESS, scaled, wait_until
+from clock import scaled, wait_until
 from scripted_fleet import THINGS, ScriptedFleet, line, listed, unhurried, until
 
 SLIMS = "/apis/ex.io/v1/slims"
@@ -221,7 +220,8 @@ def test_field_F036_an_event_is_passed_on_at_once(site):
         until(watch, f'"quick-{n}"')
         took.append(time.monotonic() - begun)
     watch.reset()
-    assert statistics.median(took) < 0.05 * SLOWNESS, took
+    # What holds events back holds each of them; a busy machine may hold up most.
+    assert sorted(took)[2] < scaled(0.05), took
 
 
 # -- F020, F023: what a watch says of itself
@@ -269,7 +269,9 @@ def test_field_F023_bookmarks_alone_carry_a_watch(own, count):
     for _ in range(5):
         own.things.bookmark(100)
     last = own.things.version
-    time.sleep(0.5)  # they are read: nothing else tells it
+    own.things.wait_written()
+    for connection in list(own.api.connections):
+        connection.wait_read()
     own.things.log, own.things.oldest = [], last  # compacted up to it
     own.api.drop_connections()
     wait_until(lambda: len(own.watches()) > watches, 20, "a new watch")

@@ -53,6 +53,7 @@ def test_values_that_are_none(fleet, name):
             streams.append(client.start("GET", f"{STAR}{PODS}?{name}={value}{more}"))
     until = time.monotonic() + 6
     for stream in streams:
+        stream.wait_headers(30)
         try:
             answer = stream.answer(max(0.01, until - time.monotonic()))
         except TimeoutError:  # a watch without a limit, as asked for

@@ -4,12 +4,13 @@ What is known of the other cluster stays as it is, byte for byte."""
 
 import json
 import random
+import statistics
 import struct
 import time
 
 import pytest
 
-from clock import SLOWNESS, wait_until
+from clock import wait_until
 from fleet import PARTIAL_LIST, TABLE, Fleet, cluster_of
 from h2.events import RequestReceived, StreamEnded, StreamReset, WindowUpdated
 from test_fleet_model import seed_of_run
@@ -289,10 +290,12 @@ def test_T33_an_agent_that_is_never_ready_holds_up_one_reader_once(victim, catal
     try:
         wait_until(lambda: agent.queues, 20, "a call")
         victim.get(PODS)  # this one may wait for it, fleetWait at most
-        begun = time.monotonic()
+        took = []
         for _ in range(5):
+            begun = time.monotonic()
             assert "1 loading" in victim.get(PODS).get("warning")
-        assert time.monotonic() - begun < 2 * SLOWNESS
+            took.append(time.monotonic() - begun)
+        assert statistics.median(took) < 1, "who waits does so for fleetWait at least"
         unharmed(victim, before)
     finally:
         agent.close()

@@ -9,6 +9,7 @@ import time
 from clock import scaled
 
 HELLO_BEGINS = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"  # of a record of 512 bytes
+SOON = 8  # seconds; a handshake that does not go on keeps its place for 10
 
 
 @contextlib.contextmanager
@@ -18,7 +19,7 @@ def sockets(address, count, first=b""):
     made = []
     try:
         for _ in range(count):
-            made.append(socket.create_connection(address, timeout=10))
+            made.append(socket.create_connection(address, timeout=scaled(10)))
             if first:
                 made[-1].sendall(first)
         yield made
@@ -30,9 +31,10 @@ def sockets(address, count, first=b""):
 
 def time_of_a_new_client(world):
     """Not by one of the clients: they cannot have more than 1,024 descriptors."""
+    context = world.context()("http/1.1")  # its certificate is made by a process
     begin = time.monotonic()
-    with socket.create_connection(world.hub.api, timeout=20) as sock, \
-            world.context()("http/1.1").wrap_socket(sock, server_hostname="localhost") as tls:
+    with socket.create_connection(world.hub.api, timeout=scaled(20)) as sock, \
+            context.wrap_socket(sock, server_hostname="localhost") as tls:
         tls.sendall(b"GET /livez HTTP/1.1\r\nHost: h\r\n\r\n")
         assert tls.recv(4096).startswith(b"HTTP/1.1 200")
     return time.monotonic() - begin
@@ -41,13 +43,13 @@ def time_of_a_new_client(world):
 def test_T45_silent_connections_take_no_place(world):
     hub = world.start_hub()
     with sockets(hub.api, 2000):
-        assert time_of_a_new_client(world) < scaled(1)
+        assert time_of_a_new_client(world) < SOON
 
 
 def test_T45_half_a_hello_makes_room_at_once(world):
     hub = world.start_hub()
     with sockets(hub.api, 2000, HELLO_BEGINS):
-        assert time_of_a_new_client(world) < scaled(1)
+        assert time_of_a_new_client(world) < SOON
 
 
 def test_T45_a_byte_now_and_then_keeps_no_place(world):
@@ -58,8 +60,8 @@ def test_T45_a_byte_now_and_then_keeps_no_place(world):
         for sock in slow:
             with contextlib.suppress(OSError):
                 sock.sendall(b"\0")
-        assert time_of_a_new_client(world) < scaled(1)
-        assert time.monotonic() - begin < scaled(5)
+        assert time_of_a_new_client(world) < SOON
+        assert time.monotonic() - begin < SOON + 1
 
 
 def test_T45_agents_are_let_in_beside_them(world, backend):

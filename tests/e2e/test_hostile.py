@@ -152,7 +152,7 @@ def test_hostile_trailers_do_not_go_around_the_filter(lone_fake, path, passes):
 def test_idle_connections_keep_nobody_out(world):
     """Connections that never shake hands take every place; those that last make room."""
     hub = world.start_hub(maxHandshakes=8)
-    idle = [socket.create_connection(hub.api, timeout=10) for _ in range(24)]
+    idle = [socket.create_connection(hub.api, timeout=scaled(10)) for _ in range(24)]
     try:
         with world.client(timeout=9) as client:  # a handshake alone may take 10 s
             assert client.get("/livez").status == 200

@@ -384,7 +384,7 @@ def serial_of(world, hub, port):
     if port == "agent":
         pair = world.probe_pair
         context = testpki.client_context(world.ca, pair)("kuberelay/1")
-    with socket.create_connection(getattr(hub, port), timeout=5) as raw:
+    with socket.create_connection(getattr(hub, port), timeout=scaled(5)) as raw:
         with context.wrap_socket(raw, server_hostname="127.0.0.1") as tls:
             return x509.load_der_x509_certificate(tls.getpeercert(True)).serial_number
 

@@ -11,6 +11,7 @@ from cryptography import x509
 
 import testpki
 from backends import FakeBackend
+from clock import scaled
 
 
 class Mount:
@@ -42,7 +43,7 @@ class Mount:
 def serial_of(address, ca):
     """Of the certificate that a new connection is shown."""
     context = testpki.client_context(ca)("h2")
-    with socket.create_connection(address, 10) as raw:
+    with socket.create_connection(address, scaled(10)) as raw:
         with context.wrap_socket(raw, server_hostname="localhost") as tls:
             return x509.load_der_x509_certificate(tls.getpeercert(binary_form=True)).serial_number
 

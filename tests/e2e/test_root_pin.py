@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import serialization
 
 import testpki
 from backends import write_yaml
+from clock import scaled
 from procs import run
 
 
@@ -55,7 +56,7 @@ class Listener(threading.Thread):
                 raw, _ = self.socket.accept()
             except OSError:
                 return
-            raw.settimeout(5)
+            raw.settimeout(scaled(5))
             try:
                 with self.context.wrap_socket(raw, server_side=True) as talk:
                     while data := talk.recv(65536):

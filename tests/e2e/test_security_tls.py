@@ -10,7 +10,7 @@ import ssl
 from pathlib import Path
 
 import pytest
-from clock import wait_until
+from clock import scaled, wait_until
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -80,7 +80,7 @@ def lax_context(ca, pair):
 
 def refusal(world, pair):
     """The alert with which the agent port refuses this certificate; "" if it did not."""
-    with socket.create_connection(world.hub.agent, timeout=10) as raw:
+    with socket.create_connection(world.hub.agent, timeout=scaled(10)) as raw:
         try:
             with lax_context(world.ca, pair).wrap_socket(raw, server_hostname="127.0.0.1") as tls:
                 got = tls.recv(100)
@@ -216,7 +216,7 @@ def serial(world):
     from cryptography import x509
 
     context = world.context()("h2")
-    with socket.create_connection(world.hub.api, timeout=5) as raw:
+    with socket.create_connection(world.hub.api, timeout=scaled(5)) as raw:
         with context.wrap_socket(raw, server_hostname="127.0.0.1") as tls:
             return x509.load_der_x509_certificate(tls.getpeercert(True)).serial_number
 

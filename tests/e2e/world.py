@@ -11,7 +11,7 @@ from pathlib import Path
 
 import testpki
 from backends import kubeconfig_of, write_yaml
-from clock import wait_until
+from clock import scaled, wait_until
 from h1client import H1Client
 from h2client import ConnectionLost, H2Client, StreamReset
 from procs import Process, run
@@ -279,7 +279,7 @@ def admin_get(address, path, timeout=10):
     """(status, text) from an admin port."""
     try:
         with urllib.request.urlopen(f"http://{address[0]}:{address[1]}{path}",
-                                    timeout=timeout) as answer:
+                                    timeout=scaled(timeout)) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
