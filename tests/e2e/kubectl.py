@@ -87,8 +87,9 @@ class Running:
     """A kubectl that goes on: its lines are events with the time they came."""
 
     def __init__(self, argv, env):
-        self.child = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE,
-                                      stderr=subprocess.PIPE, text=True)
+        # A run in the background hands on that SIGINT is ignored.
+        self.child = subprocess.Popen(["env", "--default-signal=INT", *argv], env=env, text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.lines = []
         self.errors = []
         self.cond = threading.Condition()
