@@ -209,13 +209,13 @@ def key(obj, cluster=None):
 
 def bare(obj):
     """An object without what a fleet view puts in or leaves out, its origin version apart."""
-    obj = json.loads(json.dumps(obj))
+    obj = {**obj, "metadata": {**obj["metadata"]}}  # only what changes: there are many thousands
     meta = obj["metadata"]
-    annotations = meta.get("annotations") or {}
+    annotations = dict(meta.get("annotations") or {})
     origin = annotations.get("kuberelay.io/resource-version", meta["resourceVersion"])
     for name in INJECTED:
         annotations.pop(name, None)
-    labels = meta.get("labels") or {}
+    labels = dict(meta.get("labels") or {})
     labels.pop("kuberelay.io/cluster", None)
     for name, content in (("annotations", annotations), ("labels", labels)):
         meta.pop(name, None)
