@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/kubeconfig.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,22 @@
 #include "certs/store_file.h"
 
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
+
+/* What would change who is asked, or as whom, and cannot be followed: left out it would be
+ * misread in silence. */
+static const char *const cluster_refused[] = {"proxy-url", NULL};
+static const char *const user_refused[] = {
+    "exec",   "auth-provider", "username",      "password", "as",
+    "as-uid", "as-groups",     "as-user-extra", NULL,
+};
+
+static bool is_port(const char *text)
+{
+    size_t n = strspn(text, "0123456789");
+    long port = n <= 5 && text[n] == '\0' ? strtol(text, NULL, 10) : 0;
+
+    return port > 0 && port <= UINT16_MAX;
+}
 
 static int parse_server(struct agent_kubeconfig *k, const char *server, struct kr_note *why)
 {
@@ -40,11 +58,34 @@ static int parse_server(struct agent_kubeconfig *k, const char *server, struct k
         k->host = kr_bytes_dup(kr_bytes_of(host.p, colon));
         host = kr_bytes_skip(host, colon);
     }
+    if (host.n != 0 && host.p[0] != ':')
+        return kr_note_set(why, KR_EINVAL, "server: bad address: %s", server);
     k->port = host.n > 1 ? kr_bytes_dup(kr_bytes_skip(host, 1)) : strdup("443");
     if (k->host == NULL || k->port == NULL || k->path == NULL)
         return kr_note_set(why, KR_ENOMEM, "out of memory");
     if (k->host[0] == '\0')
         return kr_note_set(why, KR_EINVAL, "server: no host: %s", server);
+    if (!is_port(k->port))
+        return kr_note_set(why, KR_EINVAL, "server: bad port: %s", server);
+    return 0;
+}
+
+static int check_refused(struct kr_yaml *y, const struct kr_yaml_node *node,
+                         const char *const *refused, struct kr_note *why)
+{
+    for (; *refused != NULL; refused++) {
+        const struct kr_yaml_node *found = kr_yaml_get(y, node, *refused);
+        const char *text = kr_yaml_text(found);
+        bool empty =
+            text == NULL ? kr_yaml_kind(found) <= KR_YAML_SCALAR : strcmp(text, "null") == 0;
+
+        if (empty)
+            continue;
+        return kr_note_set(why, KR_EUNSUPPORTED,
+                           "%s is not supported; use a token, tokenFile or client certificate, and "
+                           "a server that is reached directly",
+                           *refused);
+    }
     return 0;
 }
 
@@ -119,7 +160,9 @@ static int load_cluster(struct agent_kubeconfig *k, struct kr_yaml *y, const cha
         return kr_note_set(why, KR_EINVAL, "insecure-skip-tls-verify is refused: name the CA");
     if (server == NULL)
         return kr_note_set(why, KR_EINVAL, "the context's cluster has no server");
-    rc = parse_server(k, server, why);
+    rc = check_refused(y, c, cluster_refused, why);
+    if (rc == 0)
+        rc = parse_server(k, server, why);
     if (rc != 0)
         return rc;
     k->server_name = strdup(name != NULL ? name : k->host);
@@ -134,12 +177,10 @@ static int load_user(struct agent_kubeconfig *k, struct kr_yaml *y, const char *
 {
     const char *token = kr_yaml_text(kr_yaml_get(y, u, "token"));
     const char *token_file = kr_yaml_text(kr_yaml_get(y, u, "tokenFile"));
-    int rc;
+    int rc = check_refused(y, u, user_refused, why);
 
-    if (kr_yaml_get(y, u, "exec") != NULL || kr_yaml_get(y, u, "auth-provider") != NULL)
-        return kr_note_set(why, KR_EUNSUPPORTED,
-                           "exec and auth-provider credentials are not supported; "
-                           "use a token, tokenFile or client certificate");
+    if (rc != 0)
+        return rc;
     if (token_file != NULL)
         k->token_file = resolve_path(file, token_file);
     else if (token != NULL)
@@ -202,7 +243,7 @@ int agent_kubeconfig_in_cluster(struct agent_kubeconfig *k, const char *dir, str
 
     *k = (struct agent_kubeconfig){0};
     dir = dir != NULL ? dir : SERVICE_ACCOUNT_DIR;
-    if (host == NULL || port == NULL)
+    if (host == NULL || port == NULL || host[0] == '\0' || port[0] == '\0')
         return kr_note_set(why, KR_ENOENT,
                            "not in a cluster (KUBERNETES_SERVICE_HOST is not set) and no "
                            "kubeconfig was given");

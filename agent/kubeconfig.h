@@ -21,8 +21,9 @@ struct agent_kubeconfig {
     struct kr_buf key_pem;
 };
 
-/* `context` NULL: the file's current-context. exec and auth-provider credentials, plain http and
- * insecure-skip-tls-verify are refused. */
+/* `context` NULL: the file's current-context. What clients would honour and this cannot is refused
+ * (KR_EUNSUPPORTED): proxy-url, exec, auth-provider, passwords, as and its kin; KR_EINVAL: plain
+ * http and insecure-skip-tls-verify. */
 int agent_kubeconfig_load(struct agent_kubeconfig *k, const char *file, const char *context,
                           struct kr_note *why);
 /* KUBERNETES_SERVICE_HOST and _PORT, and the service account's projected volume in `dir` (NULL: the
