@@ -9,6 +9,8 @@
 #include "hub/file_mark.h"
 #include "hub/fleet.h"
 #include "hub/fleet_config.h"
+#include "hub/options.h"
+#include "hub/projects.h"
 #include "hub/subscriptions.h"
 
 #define LOOK_MS 2000
@@ -32,6 +34,31 @@ static void use(struct hub_worker *w, struct hub_fleet_config *config)
     hub_fleet_config_destroy(old);
 }
 
+/* Where open is what holds without a project, a file that was cut short or emptied while it was
+ * written would open every cluster to everybody who is known. Who wants that restarts the hub. */
+static int check_stays_closed(const struct hub_worker *w, const struct hub_fleet_config *config,
+                              struct kr_note *why)
+{
+    if (w->options->authorization == HUB_AUTHORIZATION_PROJECTS ||
+        !hub_projects_any(w->fleet_config) || hub_projects_any(config))
+        return 0;
+    return kr_note_set(why, KR_EDENIED,
+                       "%s: no project is left, which would open every cluster (to have that, "
+                       "restart the hub; to have nobody in, set authorization: projects)",
+                       w->options->fleet_file);
+}
+
+static int load(const struct hub_worker *w, struct hub_fleet_config **config, struct kr_note *why)
+{
+    int rc = hub_fleet_config_load(config, w->options->fleet_file, why);
+
+    if (rc == 0)
+        rc = check_stays_closed(w, *config, why);
+    if (rc != 0)
+        hub_fleet_config_destroy(*config);
+    return rc;
+}
+
 void hub_fleet_source_reload(struct hub_fleet_source *s)
 {
     const char *file = s->w->options->fleet_file;
@@ -40,7 +67,7 @@ void hub_fleet_source_reload(struct hub_fleet_source *s)
 
     s->mark =
         hub_file_mark_of(file); /* before it is read: a change meanwhile is seen the next time */
-    if (hub_fleet_config_load(&config, file, &why) != 0) {
+    if (load(s->w, &config, &why) != 0) {
         KR_LOG_AT(s->w->log, KR_LOG_ERROR, "reload-failed", KR_S("reason", why.text),
                   KR_S("effect", "what was loaded before stays in use"));
         return;

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hub/fleet_source.h"
 
+#include "hub/projects.h"
 #include "sync_world.h"
 
 #define PODS "profiles: [{name: p, resources: [pods], always: true}]\n"
+#define PROJECT                                                                                    \
+    "projects: [{name: p, members: {users: [u]}, clusters: ['*'], "                                \
+    "rules: [{resources: ['*'], verbs: ['*']}]}]\n"
 #define NODES "profiles: [{name: n, resources: [nodes], always: true}]\n"
 
 static const char *const types[] = {"pods", "nodes", NULL};
@@ -73,6 +77,29 @@ static void test_source_when_file_is_bad_or_gone_then_the_old_one_stays(void **s
     world_deinit(&w);
 }
 
+static void test_source_when_the_last_project_goes_then_nothing_opens(void **state)
+{
+    static const char *const without[] = {"", "onDemand: true\n", "projects: []\n", NODES};
+    struct world w;
+    struct hub_fleet_source *s = start(&w, PROJECT);
+    const struct hub_fleet_config *before = w.w.fleet_config;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++) {
+        write_fleet_file(&w, without[i]);
+        run(&w, 3000);
+        assert_ptr_equal(w.w.fleet_config, before);
+    }
+    w.options.authorization = HUB_AUTHORIZATION_PROJECTS; /* closed without a project, too */
+    hub_fleet_source_reload(s);
+    assert_ptr_not_equal(w.w.fleet_config, before);
+    assert_false(hub_projects_any(w.w.fleet_config));
+    hub_subscriptions_destroy(w.w.subscriptions);
+    w.w.subscriptions = NULL;
+    hub_fleet_source_destroy(s);
+    world_deinit(&w);
+}
+
 static void test_source_when_file_is_bad_at_the_start_then_refused(void **state)
 {
     struct world w;
@@ -95,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_source_when_file_changes_then_read_within_two_seconds),
         cmocka_unit_test(test_source_when_file_is_bad_or_gone_then_the_old_one_stays),
+        cmocka_unit_test(test_source_when_the_last_project_goes_then_nothing_opens),
         cmocka_unit_test(test_source_when_file_is_bad_at_the_start_then_refused),
     };
 
