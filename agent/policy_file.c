@@ -190,7 +190,11 @@ static int parse(struct raw *raw, const char *file, struct kr_bytes text, struct
     if (rc != 0)
         return kr_note_set(why, rc, "%.80s: %.120s", file, cause.text);
     raw->p.text = kr_arena_copy(&raw->p.arena, text);
-    rc = read_all(&r, raw);
+    /* A file that is cut short while it is written must not widen what a narrow one allowed. */
+    if (kr_yaml_root(r.doc) == NULL)
+        rc = kr_note_set(why, KR_EINVAL, "%.80s: empty; {} has the defaults", file);
+    else
+        rc = read_all(&r, raw);
     kr_yaml_destroy(r.doc);
     return rc;
 }
