@@ -269,6 +269,8 @@ class World:
         for process in self.processes:
             if process.frozen:
                 process.thaw()
+            process.child.kill()  # all of them first: the rest would dial a hub that is gone
+        for process in self.processes:
             process.kill()
             process.reader.join(5)
         reports = [line for p in self.processes for line in p.grep(REPORT)]
