@@ -7,7 +7,6 @@ import json
 import os
 import statistics
 import subprocess
-import threading
 import time
 from pathlib import Path
 
@@ -15,8 +14,9 @@ import pytest
 
 import testpki
 from backends import kubeconfig_of, write_yaml
+from beside import Beside
 from clock import scaled, wait_until
-from h2client import ConnectionLost, StreamReset
+from h2client import ConnectionLost
 from test_process import assert_back, baseline
 from world import gauge
 
@@ -96,48 +96,30 @@ def result(child):
     return json.loads(out), err
 
 
-class Beside(threading.Thread):
-    """Small requests of another user, one after the other, while something else happens."""
+def others_of(storm):
+    return Beside(storm.world.client("beside"), "/clusters/s1/api/v1/namespaces/d/configmaps/small")
 
-    def __init__(self, storm):
-        super().__init__(daemon=True)
-        self.client = storm.world.client("beside")
-        self.times, self.problem, self.over = [], None, threading.Event()
-        self.start()
 
-    def run(self):
-        try:
-            while not self.over.wait(0.01):
-                begin = time.monotonic()
-                answer = self.client.get("/clusters/s1/api/v1/namespaces/d/configmaps/small")
-                assert answer.status == 200, answer
-                self.times.append(time.monotonic() - begin)
-        except (AssertionError, ConnectionLost, StreamReset, TimeoutError, OSError) as error:
-            self.problem = repr(error)
-
-    def finish(self):
-        self.over.set()
-        self.join(scaled(40))
-        self.client.close()
-        assert self.problem is None, self.problem
-        assert len(self.times) >= 5, "hardly any request got through"
-        return statistics.median(self.times)
+def median_of(others):
+    times = others.finish()
+    assert len(times) >= 5, "hardly any request got through"
+    return statistics.median(times)
 
 
 def calm(storm, seconds):
     """The same streams at full speed, none of them cancelled."""
     load = storm.downloads(0, seconds)
-    beside = Beside(storm)
+    beside = others_of(storm)
     numbers, err = result(load)
     assert numbers["failed"] == 0, (numbers, err[-500:])
-    return beside.finish()
+    return median_of(beside)
 
 
 def cancels(storm, seconds):
     """(median of the others, memory at half time and just before the end)."""
     load, upgrades, beside = storm.downloads(CANCELS, seconds), storm.upgrades(seconds), None
     try:
-        beside = Beside(storm)
+        beside = others_of(storm)
         time.sleep(seconds / 2)
         half = storm.memory()
         time.sleep(max(seconds / 2 - 1, 0))
@@ -150,7 +132,7 @@ def cancels(storm, seconds):
     # A machine that is busy with something else cancels less; far less is no storm.
     assert numbers["cancelled"] > CANCELS * seconds / scaled(4), numbers
     assert broken["done"] > UPGRADES * seconds / scaled(20), broken
-    return beside.finish(), half, end
+    return median_of(beside), half, end
 
 
 def test_cancel_storm_of_many_connections_disturbs_nobody(storm, request):
@@ -175,7 +157,7 @@ def test_cancel_storm_of_one_connection_ends_that_one_only(storm):
     lost = storm.lost()
     assert lost is not None
     others = storm.downloads(100, 6)
-    beside = Beside(storm)
+    beside = others_of(storm)
     flood = storm.world.client("storm", window=65535)  # the same user as the others
     try:
         for _ in range(5000):
@@ -188,5 +170,5 @@ def test_cancel_storm_of_one_connection_ends_that_one_only(storm):
     assert flood.goaway and flood.goaway[1] == 11, flood.goaway  # ENHANCE_YOUR_CALM
     numbers, err = result(others)
     assert numbers["failed"] == 0, (numbers, err[-500:])
-    beside.finish()
+    median_of(beside)
     assert storm.lost() == lost, "a tunnel was lost"

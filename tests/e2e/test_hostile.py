@@ -13,7 +13,7 @@ import pytest
 import backends
 from clock import scaled, wait_until
 from cluster_site import Site
-from test_second_agent import bytes_field, grpc, number_field
+from secondagent import bytes_field, grpc, number_field
 
 CONNECTIONS = 64  # the most that an agent opens to an API server that speaks HTTP/2
 
