@@ -103,7 +103,7 @@ CATALOGUE = [
            "e2e/test_api_leg: test_api_leg_http1_a_malformed"),
     attack("T33", "an agent that was taken over", "unit/hub/rogue_agent: test_t33",
            "e2e/test_fleet_rogue: test_T33",
-           missing="the latency of other clusters meanwhile is not measured"),
+           missing="the latency of other clusters meanwhile is measured by `./dev bench fleet`, not demanded"),
     attack("T34", "lists show only what the rules allow", "e2e/test_fleet_tenancy: test_T34",
            "e2e/test_access_projects: test_T34",
            missing="50 clusters, 10,000 questions and the test of timing only with `--long`; else 8 "

@@ -231,11 +231,13 @@ class Hub:
         setup.world.wait_listening(self.process, self.api)
         self.dial_port = setup.leg("kuberelay", self.tunnel)
 
-    def start_agent(self, cluster="c1", lanes=2):
+    def start_agent(self, cluster="c1", lanes=2, kubeconfig=None):
+        """In front of the setup's origin, or of what the kubeconfig names."""
         cert = self.programs.agent_certificate(cluster)
         name = f"{self.setup.label}-agent-{cluster}"
         conf = self.setup.world.dir / f"{name}.yaml"
-        kubeconfig = write_kubeconfig(self.setup.world.dir / f"{name}.kubeconfig", self.setup)
+        if kubeconfig is None:
+            kubeconfig = write_kubeconfig(self.setup.world.dir / f"{name}.kubeconfig", self.setup)
         policy = self.setup.world.dir / "policy.yaml"
         policy.write_text("mode: read-write\nexec: true\n")
         conf.write_text(
@@ -269,9 +271,9 @@ def probe_ok(setup, target):
     return subprocess.run([str(a) for a in argv], capture_output=True, timeout=30).returncode == 0
 
 
-def kuberelay(setup, programs):
+def kuberelay(setup, programs, kubeconfig=None):
     hub = Hub(setup, programs)
-    agent = hub.start_agent()
+    agent = hub.start_agent(kubeconfig=kubeconfig)
     target = hub.target(agent)
     try:
         wait_for("kuberelay to relay", lambda: probe_ok(setup, target))

@@ -8,7 +8,6 @@ what `openssl speed` says that its cryptography costs on the same machine in the
 docs/performance.md says more.
 """
 
-import argparse
 import dataclasses
 import json
 import signal
@@ -16,11 +15,12 @@ import subprocess
 import sys
 import time
 
+import command
 import contestants
 from contestants import Hub, Programs, Setup
 from measure import cpu_ns, die_with_parent, load_arguments, memory_kib
 from report import EnrollReport
-from world import BenchError, World, find_tools, make_pki, run, stop, wait_for
+from world import BenchError, find_tools, make_pki, run, stop, wait_for
 
 LANES = 2  # tunnels of each agent
 QUIET_SECONDS = 2
@@ -186,12 +186,8 @@ class Bench:
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", default="build/release", help="build folder with the programs")
-    parser.add_argument("--json", help="write the figures to this file")
+    parser = command.parser(__doc__, rounds=3)
     parser.add_argument("--agents", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--keep", action="store_true", help="keep the work folder")
     args = parser.parse_args()
     if args.rounds < 1 or not 1 <= args.agents <= 5000:
         parser.error("--rounds from 1, --agents from 1 to 5000")
@@ -199,20 +195,7 @@ def parse_arguments():
 
 
 def main():
-    args = parse_arguments()
-    report = EnrollReport()
-    failed = False
-    try:
-        with World(args.keep) as world:
-            Bench(args, world, report).run()
-    except BenchError as e:
-        print(f"bench enroll: {e}", file=sys.stderr)
-        failed = True
-    report.finish()
-    report.print_all()
-    if args.json and not failed:
-        report.write_json(args.json)
-    return 1 if failed else 0
+    return command.run("enroll", parse_arguments(), EnrollReport(), Bench)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@
  * --mode sessions:  for --seconds, --threads of them open a connection of their own, upgrade it,
  *                   echo one byte and close; --rate of them each second, or as fast as they can.
  * --mode cancel:    the same with full-speed downloads, broken off after a random part of 1 MiB.
- * Prints one line of JSON. The server is watch_origin. */
+ * Prints one line of JSON. The server is watch_origin; with --websocket it is a kube-apiserver,
+ * which is asked for `cat` in v5.channel.k8s.io (keystroke only). */
 #include "h2_client.h"
 
 #include <errno.h>
@@ -36,6 +37,7 @@ struct work {
     const char *path, *mode, *server_name;
     struct tls_files tls;
     SSL_CTX *ctx;
+    bool websocket;
     uint64_t count;
     double rate, seconds;
     unsigned threads;
@@ -77,26 +79,41 @@ static int dial(const struct work *w)
     return fd;
 }
 
+static int put_head(const struct work *w, char *head, size_t size, const char *command)
+{
+    if (w->websocket)
+        return snprintf(
+            head, size,
+            "GET %s?command=cat&stdin=true&stdout=true HTTP/1.1\r\nHost: %s\r\n"
+            "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: a2V5c3Ryb2tlcyBjb3VudA==\r\n"
+            "Sec-WebSocket-Protocol: v5.channel.k8s.io\r\n\r\n",
+            w->path, w->target.authority);
+    return snprintf(head, size,
+                    "POST %s?command=%s&command=count=%llu&stdin=true&stdout=true HTTP/1.1\r\n"
+                    "Host: %s\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"
+                    "X-Stream-Protocol-Version: v4.channel.k8s.io\r\nContent-Length: 0\r\n\r\n",
+                    w->path, command, (unsigned long long)w->count, w->target.authority);
+}
+
 static int ask(const struct work *w, struct session *s, const char *command)
 {
     char head[HEAD_MAX];
-    int len = snprintf(head, sizeof(head),
-                       "POST %s?command=%s&command=count=%llu&stdin=true&stdout=true HTTP/1.1\r\n"
-                       "Host: %s\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"
-                       "X-Stream-Protocol-Version: v4.channel.k8s.io\r\nContent-Length: 0\r\n\r\n",
-                       w->path, command, (unsigned long long)w->count, w->target.authority);
+    int len = put_head(w, head, sizeof(head), command);
 
     return len < (int)sizeof(head) && SSL_write(s->ssl, head, len) == len ? 0 : -1;
 }
 
-static int read_answer(struct session *s)
+/* Frames may follow at once, so with them not a byte more than the head is read. */
+static int read_answer(const struct work *w, struct session *s)
 {
     char head[HEAD_MAX];
     size_t len = 0;
     const char *end = NULL;
 
     while (!end) {
-        int n = SSL_read(s->ssl, head + len, (int)(HEAD_MAX - 1 - len));
+        size_t room = HEAD_MAX - 1 - len;
+        int n = SSL_read(s->ssl, head + len, w->websocket && room > 0 ? 1 : (int)room);
 
         if (n <= 0)
             return -1;
@@ -133,13 +150,57 @@ static int session_open(const struct work *w, struct session *s, const char *com
     SSL_set1_host(s->ssl, w->server_name);
     if (SSL_connect(s->ssl) != 1 || ask(w, s, command) < 0)
         return -1;
-    return read_answer(s);
+    return read_answer(w, s);
 }
 
-static int echo_one(struct session *s)
+/* ---- WebSocket frames: a channel's number (0 stdin, 1 stdout, 3 errors), then its bytes ---- */
+
+static int read_all(struct session *s, unsigned char *buf, int len)
+{
+    for (int at = 0; at < len;) {
+        int n = SSL_read(s->ssl, buf + at, len - at);
+
+        if (n <= 0)
+            return -1;
+        at += n;
+    }
+    return 0;
+}
+
+/* Until a byte of stdout comes: a channel may open with an empty frame, and there are pings. */
+static int frame_read(struct session *s)
+{
+    enum { OPCODE = 0x0f, BINARY = 2, CLOSE = 8, SHORT = 125, STDOUT = 1, ERRORS = 3 };
+    unsigned char head[2], body[SHORT];
+
+    for (;;) {
+        if (read_all(s, head, 2) < 0 || head[1] > SHORT || read_all(s, body, head[1]) < 0)
+            return -1;
+        bool says = (head[0] & OPCODE) == BINARY && head[1] > 1;
+
+        if (says && body[0] == STDOUT)
+            return head[1] == 2 && body[1] == 'k' ? 0 : -1;
+        if ((head[0] & OPCODE) == CLOSE || (says && body[0] == ERRORS)) {
+            fprintf(stderr, "exec_load: %.*s\n", head[1], (const char *)body);
+            return -1;
+        }
+    }
+}
+
+static int frame_echo(struct session *s)
+{
+    /* Final and binary; two bytes, masked with zeros. */
+    static const unsigned char key[] = {0x82, 0x80 | 2, 0, 0, 0, 0, 0, 'k'};
+
+    return SSL_write(s->ssl, key, sizeof(key)) == sizeof(key) ? frame_read(s) : -1;
+}
+
+static int echo_one(const struct work *w, struct session *s)
 {
     char c = 'k';
 
+    if (w->websocket)
+        return frame_echo(s);
     return SSL_write(s->ssl, &c, 1) == 1 && SSL_read(s->ssl, &c, 1) == 1 ? 0 : -1;
 }
 
@@ -152,12 +213,12 @@ static void keystrokes(struct work *w)
     if (session_open(w, &s, "echo") < 0)
         die("the session did not open");
     for (int i = 0; i < WARM_UP; i++)
-        (void)echo_one(&s);
+        (void)echo_one(w, &s);
     w->start_ns = h2_now_ns();
     for (uint64_t i = 0; i < w->count; i++) {
         uint64_t begin = h2_now_ns();
 
-        if (echo_one(&s) < 0)
+        if (echo_one(w, &s) < 0)
             die("the session ended");
         sample(w, h2_now_ns() - begin);
         w->done++;
@@ -233,7 +294,7 @@ static void one_session(struct work *w, uint64_t due_ns, unsigned *seed)
     int rc = session_open(w, &s, cancel ? "source" : "echo");
 
     if (rc == 0)
-        rc = cancel ? read_some(w, &s, (uint64_t)rand_r(seed) % CANCEL_AFTER) : echo_one(&s);
+        rc = cancel ? read_some(w, &s, (uint64_t)rand_r(seed) % CANCEL_AFTER) : echo_one(w, &s);
     if (rc < 0) {
         w->failed++;
     } else {
@@ -298,7 +359,7 @@ static void usage(void)
 {
     fputs("usage: exec_load --to IPV4:PORT --path PATH --ca FILE [--cert FILE --key FILE]\n"
           "       --mode keystroke|out|in|sessions|cancel [--server-name NAME] [--count N]\n"
-          "       [--seconds S] [--rate PER-SECOND] [--threads N]\n",
+          "       [--seconds S] [--rate PER-SECOND] [--threads N] [--websocket]\n",
           stderr);
     exit(2);
 }
@@ -325,7 +386,9 @@ static void parse_one(struct work *w, int key)
         usage();
     if (key == 't')
         return;
-    if (key == 'p')
+    if (key == 'w')
+        w->websocket = true;
+    else if (key == 'p')
         w->path = optarg;
     else if (key == 'm')
         w->mode = optarg;
@@ -343,13 +406,19 @@ static void parse_one(struct work *w, int key)
 
 static void parse(struct work *w, int argc, char **argv)
 {
-    static const struct option names[] = {
-        {"to", required_argument, NULL, 't'},          {"path", required_argument, NULL, 'p'},
-        {"mode", required_argument, NULL, 'm'},        {"ca", required_argument, NULL, 'a'},
-        {"cert", required_argument, NULL, 'e'},        {"key", required_argument, NULL, 'k'},
-        {"server-name", required_argument, NULL, 's'}, {"count", required_argument, NULL, 'n'},
-        {"seconds", required_argument, NULL, 'D'},     {"rate", required_argument, NULL, 'r'},
-        {"threads", required_argument, NULL, 'T'},     {NULL, 0, NULL, 0}};
+    static const struct option names[] = {{"to", required_argument, NULL, 't'},
+                                          {"path", required_argument, NULL, 'p'},
+                                          {"mode", required_argument, NULL, 'm'},
+                                          {"ca", required_argument, NULL, 'a'},
+                                          {"cert", required_argument, NULL, 'e'},
+                                          {"key", required_argument, NULL, 'k'},
+                                          {"server-name", required_argument, NULL, 's'},
+                                          {"count", required_argument, NULL, 'n'},
+                                          {"seconds", required_argument, NULL, 'D'},
+                                          {"rate", required_argument, NULL, 'r'},
+                                          {"threads", required_argument, NULL, 'T'},
+                                          {"websocket", no_argument, NULL, 'w'},
+                                          {NULL, 0, NULL, 0}};
     int key;
 
     w->server_name = "localhost";
@@ -357,6 +426,8 @@ static void parse(struct work *w, int argc, char **argv)
     while ((key = getopt_long(argc, argv, "", names, NULL)) != -1)
         parse_one(w, key);
     if (!w->target.authority || !w->path || !w->mode || !w->tls.ca || optind != argc)
+        usage();
+    if (w->websocket && strcmp(w->mode, "keystroke") != 0)
         usage();
     if (strcmp(w->mode, "cancel") == 0)
         w->count = UINT64_MAX;

@@ -6,21 +6,22 @@ What is compared takes turns in every round; a ratio is taken within a round, th
 rounds is reported. Everything runs on this machine, on loopback. docs/performance.md says more.
 """
 
-import argparse
 import json
 import signal
 import sys
 import time
 
+import command
 from contestants import CONFIGMAPS, Programs, start_nginx
 from fleet_agent import AgentCases
+from fleet_rogue import RogueCase
 from fleet_world import (AS_TABLE, FLEET, PODS, FleetAgent, FleetHub, Reader, Simulator, Tls,
                          curl, watch_path)
 from measure import cpu_ns
 from report import FleetReport
-from world import BenchError, World, find_tools, make_pki, run, stop
+from world import BenchError, find_tools, make_pki, run, stop
 
-CASES = ("scale", "events", "agent", "wire", "slim")
+CASES = ("scale", "events", "agent", "wire", "slim", "rogue")
 PODS_EACH = 4000
 WATCHERS = 1000
 WATCHER_CONNECTIONS = 4
@@ -190,9 +191,8 @@ class Bench:
         agent = FleetAgent(self.world, self.programs, hub, simulator, "c1", "events-")
         hub.wait_objects(PODS_EACH)
         self.watcher_memory(simulator, hub)
+        self.config_map(simulator)
         near = simulator.endpoint()
-        near.ask("POST", CONFIGMAPS.rstrip("/"), '{"metadata":{"name":"k1"},"data":{"x":"'
-                 + "x" * 700 + '"}}', {"content-type": "application/json"})
         bare = Reader(self.world, self.tools, "bare-events", near.port, near.tls,
                       watch_path("", PODS, near.version(PODS), includeObject="Object"),
                       "--accept", AS_TABLE)
@@ -205,6 +205,13 @@ class Bench:
             reader.stop()
         self.stop_all(agent, hub, simulator)
         self.say("events of one cluster: done")
+
+    @staticmethod
+    def config_map(simulator):
+        """What a GET of 1 KB gets."""
+        simulator.endpoint().ask(
+            "POST", CONFIGMAPS.rstrip("/"), '{"metadata":{"name":"k1"},"data":{"x":"' + "x" * 700
+            + '"}}', {"content-type": "application/json"})
 
     def watcher_memory(self, simulator, hub):
         """In a small hub: a large one has free memory from its start to give them."""
@@ -275,42 +282,26 @@ class Bench:
         for case in self.args.cases:
             if case in ("agent", "wire"):
                 getattr(AgentCases(self), case)()
+            elif case == "rogue":
+                RogueCase(self).rogue()
             else:
                 getattr(self, case)()
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", default="build/release", help="build folder with the programs")
-    parser.add_argument("--json", help="write the figures to this file")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = command.parser(__doc__)
     parser.add_argument("--pods", type=int, default=1_000_000,
                         help=f"of the whole fleet, {PODS_EACH} in each cluster (%(default)s)")
-    parser.add_argument("--cases", default=",".join(CASES), help="default: %(default)s")
-    parser.add_argument("--keep", action="store_true", help="keep the work folder")
+    command.add_choice(parser, "cases", CASES)
     args = parser.parse_args()
-    args.cases = [n for n in args.cases.split(",") if n]
-    unknown = set(args.cases) - set(CASES)
-    if unknown or args.rounds < 1:
-        parser.error(f"unknown: {', '.join(sorted(unknown))}" if unknown else "--rounds below 1")
+    if args.rounds < 1:
+        parser.error("--rounds below 1")
+    args.cases = command.choice(parser, args, "cases", CASES)
     return args
 
 
 def main():
-    args = parse_arguments()
-    report = FleetReport()
-    failed = False
-    try:
-        with World(args.keep) as world:
-            Bench(args, world, report).run()
-    except BenchError as e:
-        print(f"bench fleet: {e}", file=sys.stderr)
-        failed = True
-    report.finish()
-    report.print_all()  # what was measured before a failure, too
-    if args.json and not failed:
-        report.write_json(args.json)
-    return 1 if failed else 0
+    return command.run("fleet", parse_arguments(), FleetReport(), Bench)
 
 
 if __name__ == "__main__":

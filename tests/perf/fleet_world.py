@@ -107,7 +107,7 @@ class Simulator:
 class FleetHub:
     """A hub with the committed fleet file; it can be started again on its ports."""
 
-    def __init__(self, world, programs, name, agent_port=None):
+    def __init__(self, world, programs, name, agent_port=None, more=""):
         programs.make_pki()
         self.world, self.programs, self.name = world, programs, name
         self.api, self.tunnel, self.admin = free_port(), free_port(), free_port()
@@ -120,7 +120,7 @@ class FleetHub:
             f"adminListen: 127.0.0.1:{self.admin}\ncaFile: {pki / 'ca.crt'}\n"
             f"certFile: {pki / 'hub-hub-1.crt'}\nkeyFile: {pki / 'hub-hub-1.key'}\n"
             f"fleetFile: {HERE / 'pods.yaml'}\nlogLevel: warn\n"
-            "drainDelay: 0s\ndrainTimeout: 1s\nstartGrace: 0s\n")
+            f"drainDelay: 0s\ndrainTimeout: 1s\nstartGrace: 0s\n{more}")
         self.start()
 
     def start(self):

@@ -7,18 +7,19 @@ Every round runs every contestant in turn; a ratio is taken within a round, then
 rounds is reported. docs/performance.md says more.
 """
 
-import argparse
 import dataclasses
 import subprocess
 import sys
 import time
 
+import command
 import contestants
 from contestants import WINDOW, Hub, Programs, Setup
 from measure import cpu_ns, load_arguments, memory_kib, run_load
 from report import Report
-from world import BenchError, World, find_tools, make_pki, stop, wait_for
+from world import BenchError, find_tools, make_pki, stop, wait_for
 
+MEMORY = ("watches", "tunnels")
 ALL = ("direct", "haproxy", "nginx", "kuberelay")
 WATCHES = 1000
 WATCH_CONNECTIONS = 4
@@ -194,40 +195,22 @@ class Bench:
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", default="build/release", help="build folder with the programs")
-    parser.add_argument("--json", help="write the figures to this file")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--contestants", default=",".join(ALL), help="default: %(default)s")
-    parser.add_argument("--cases", default=",".join(c.name for c in CASES),
-                        help="default: %(default)s; empty for none")
-    parser.add_argument("--memory", default="watches,tunnels", help="default: %(default)s")
-    parser.add_argument("--keep", action="store_true", help="keep the work folder")
+    parser = command.parser(__doc__)
+    cases = [c.name for c in CASES]
+    for option, all_of in (("contestants", ALL), ("cases", cases), ("memory", MEMORY)):
+        command.add_choice(parser, option, all_of)
     args = parser.parse_args()
-    args.contestants = [n for n in args.contestants.split(",") if n]
-    wanted = [n for n in args.cases.split(",") if n]
-    unknown = (set(args.contestants) - set(ALL)) | (set(wanted) - {c.name for c in CASES})
-    if unknown or args.rounds < 1:
-        parser.error(f"unknown: {', '.join(sorted(unknown))}" if unknown else "--rounds below 1")
+    if args.rounds < 1:
+        parser.error("--rounds below 1")
+    args.contestants = command.choice(parser, args, "contestants", ALL)
+    args.memory = command.choice(parser, args, "memory", MEMORY)
+    wanted = command.choice(parser, args, "cases", cases)
     args.cases = [c for c in CASES if c.name in wanted]
     return args
 
 
 def main():
-    args = parse_arguments()
-    report = Report()
-    failed = False
-    try:
-        with World(args.keep) as world:
-            Bench(args, world, report).run()
-    except BenchError as e:
-        print(f"bench relay: {e}", file=sys.stderr)
-        failed = True
-    report.finish()
-    report.print_all()  # what was measured before a failure, too
-    if args.json and not failed:
-        report.write_json(args.json)
-    return 1 if failed else 0
+    return command.run("relay", parse_arguments(), Report(), Bench)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ EXEC_GOALS = [
     ("exec.mbps_in.vs_haproxy", 0.8),
     ("exec.keystroke_p99.vs_direct", 2),
     ("exec.keystroke_10ms_p99.vs_direct", 2),
+    ("exec.keystroke_apiserver_p99.vs_direct", 2),
 ]
 
 FLEET_GOALS = [
@@ -61,6 +62,8 @@ FLEET_GOALS = [
     ("fleet.wire_nodes_times_less", 300),
     ("fleet.resume_cut_percent", 1),
     ("fleet.resume_restart_percent", 1),
+    ("fleet.rogue_sync_get_p99.vs_before", 1.1),
+    ("fleet.rogue_tunnels_get_p99.vs_before", 1.1),
 ]
 
 ENROLL_GOALS = [

@@ -2,19 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """./dev bench exec: upgraded connections through kuberelay, direct, and through HAProxy in TCP mode.
 
-Keystrokes, bulk in both directions and sessions per second; the rest as in relay.py.
+Keystrokes, bulk in both directions and sessions per second; the rest as in relay.py. Then keystrokes
+through a real kube-apiserver and the kubelet behind it, where these can be built.
 """
 
-import argparse
 import json
 import subprocess
 import sys
 
+import command
 import contestants
+import real_cluster
 from contestants import Programs, Setup
 from measure import cpu_ns, memory_kib
 from report import ExecReport
-from world import BenchError, World, die_with_parent, find_tools, make_pki, stop
+from world import BenchError, die_with_parent, find_tools, make_pki, stop
 
 PATH = "/api/v1/namespaces/default/pods/bench/exec"
 KEYSTROKES = 3000
@@ -22,6 +24,7 @@ LINK_KEYSTROKES = 100
 LINK_MS = 5  # each way, on the hub-agent leg; for direct between client and origin
 RATE = 500  # sessions/s
 SECONDS = 3
+CASES = ("near", "far", "apiserver")
 
 
 def run_exec(tools, target, *options):
@@ -63,6 +66,11 @@ class Bench:
     def keystroke_link(self, target):
         return self.keystroke(target, LINK_KEYSTROKES)
 
+    def keystroke_exec(self, target):
+        """`kubectl exec -i bench -- cat`, a byte at a time."""
+        return latency(run_exec(self.tools, target, "--mode", "keystroke", "--count", KEYSTROKES,
+                                "--websocket"))
+
     def bulk(self, target, mode):
         result = run_exec(self.tools, target, "--mode", mode, "--count", self.args.bytes)
         if result["bytes"] != self.args.bytes:
@@ -97,8 +105,9 @@ class Bench:
                 owner = f"exec.{role}" if target.name == "kuberelay" else f"{target.name}.{role}"
                 self.report.add(f"{owner}_rss_{what}_mib", memory_kib(pids, field) / 1024, "MiB")
 
-    def near(self, origin_port):
-        targets = self.targets(origin_port, 0)
+    def near(self):
+        origin, port = self.start_origin()
+        targets = self.targets(port, 0)
         self.note_memory(targets, "idle", "VmRSS")
         self.rounds("keystroke", targets, self.keystroke)
         self.rounds("out", targets, lambda t: self.bulk(t, "out"))
@@ -107,44 +116,48 @@ class Bench:
         self.rounds(f"sessions_{RATE}", targets, lambda t: self.sessions(t, RATE))
         self.rounds("sessions", targets, self.sessions)
         self.note_memory(targets, "peak_sessions")
+        stop(origin)
 
-    def run(self):
-        argv = [self.tools / "perf_watch_origin", self.pki / "server.crt", self.pki / "server.key"]
-        origin, port = self.world.spawn_printing_port("exec-origin", argv)
-        self.near(port)
+    def far(self):
+        origin, port = self.start_origin()
         self.rounds(f"keystroke_{2 * LINK_MS}ms", self.targets(port, LINK_MS),
                     self.keystroke_link)
         stop(origin)
 
+    def apiserver(self):
+        """What users call direct: a kube-apiserver, the kubelet, a process in the pod."""
+        cluster = real_cluster.start(self.world)
+        if cluster is None:
+            return
+        try:
+            setup = Setup(self.world, self.tools, self.pki, cluster.port, "real")
+            ours = contestants.kuberelay(setup, self.programs, cluster.kubeconfig())
+            self.rounds("keystroke_apiserver", [cluster.direct(), ours], self.keystroke_exec)
+        finally:
+            cluster.close()
+
+    def start_origin(self):
+        argv = [self.tools / "perf_watch_origin", self.pki / "server.crt", self.pki / "server.key"]
+        return self.world.spawn_printing_port("exec-origin", argv)
+
+    def run(self):
+        for case in self.args.cases:
+            getattr(self, case)()
+
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", default="build/release", help="build folder with the programs")
-    parser.add_argument("--json", help="write the figures to this file")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = command.parser(__doc__)
     parser.add_argument("--bytes", type=int, default=1_000_000_000, help="of one bulk transfer")
-    parser.add_argument("--keep", action="store_true", help="keep the work folder")
+    command.add_choice(parser, "cases", CASES)
     args = parser.parse_args()
     if args.rounds < 1 or args.bytes < 1:
         parser.error("--rounds and --bytes are at least 1")
+    args.cases = command.choice(parser, args, "cases", CASES)
     return args
 
 
 def main():
-    args = parse_arguments()
-    report = ExecReport()
-    failed = False
-    try:
-        with World(args.keep) as world:
-            Bench(args, world, report).run()
-    except BenchError as e:
-        print(f"bench exec: {e}", file=sys.stderr)
-        failed = True
-    report.finish()
-    report.print_all()  # what was measured before a failure, too
-    if args.json and not failed:
-        report.write_json(args.json)
-    return 1 if failed else 0
+    return command.run("exec", parse_arguments(), ExecReport(), Bench)
 
 
 if __name__ == "__main__":
