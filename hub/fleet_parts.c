@@ -62,6 +62,7 @@ static int start_revision(struct hub_fleet_parts *p, struct kr_note *why)
                                replica_number(w->self.name), w->sched->now_wall_ms * 1000, why);
     if (rc != 0)
         return kr_note_wrap(why, rc, "stateDir");
+    p->revision.log = w->log;
     p->has_revision = true;
     w->revision = &p->revision;
     return 0;

@@ -84,11 +84,23 @@ static int write_mark(const char *file, uint64_t mark, struct kr_note *why)
     return rc;
 }
 
+static void tell(const struct hub_revision *r, bool failed_before)
+{
+    if (r->log == NULL || r->failed == failed_before)
+        return;
+    if (r->failed)
+        KR_LOG_AT(r->log, KR_LOG_ERROR, "revision-unsaved", KR_S("reason", r->why.text));
+    else
+        KR_LOG_AT(r->log, KR_LOG_INFO, "revision-saved", KR_S("file", r->file));
+}
+
 static void reserve(struct hub_revision *r)
 {
     uint64_t mark = r->last + RESERVE;
+    bool failed_before = r->failed;
 
     r->failed = write_mark(r->file, mark, &r->why) != 0;
+    tell(r, failed_before);
     if (r->failed)
         r->retry_at = r->last + RETRY;
     else

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/log.h"
 #include "base/note.h"
 
 struct hub_revision {  /* read last and first; the rest belongs to revision.c */
@@ -22,6 +23,7 @@ struct hub_revision {  /* read last and first; the rest belongs to revision.c */
     uint64_t retry_at; /* a file that could not be written is tried again from here on */
     bool failed;
     struct kr_note why; /* of the failure */
+    const struct kr_log *log; /* set after init, or NULL: told when the file fails and recovers */
 };
 
 /* `file` may be NULL. now_wall_us: microseconds since 1970. */

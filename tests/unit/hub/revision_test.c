@@ -198,16 +198,34 @@ static void test_revision_when_its_folder_is_missing_then_it_does_not_start(void
     assert_non_null(strstr(why.text, "/nowhere/at/all/revision"));
 }
 
+/* How often the log says it. */
+static int told(FILE *log, const char *event)
+{
+    char line[512];
+    int n = 0;
+
+    rewind(log);
+    while (fgets(line, sizeof line, log) != NULL)
+        n += strstr(line, event) != NULL;
+    return n;
+}
+
 /* A folder in the place of the temporary file: that stops root, too. */
 static void test_revision_when_the_file_cannot_be_written_then_it_says_so_and_retries(void **state)
 {
     const struct folder *f = *state;
     struct kr_note why = {.text = ""};
+    FILE *lines = tmpfile();
+    struct kr_log log;
     struct hub_revision r;
     char temp[128];
 
+    assert_non_null(lines);
+    kr_log_init(&log, fileno(lines), KR_LOG_INFO);
+
     snprintf(temp, sizeof temp, "%s.new", f->file);
     assert_int_equal(hub_revision_init(&r, f->file, 5, NOW, NULL), 0);
+    r.log = &log;
     assert_false(hub_revision_failed(&r, &why));
     assert_int_equal(mkdir(temp, 0700), 0);
     assert_true(hub_revision_next(&r, NOW + 20 * MINUTE) >= of_time(NOW + 20 * MINUTE));
@@ -217,10 +235,15 @@ static void test_revision_when_the_file_cannot_be_written_then_it_says_so_and_re
     assert_int_equal(rmdir(temp), 0);
     (void)hub_revision_next(&r, NOW + 20 * MINUTE + 1);
     assert_true(hub_revision_failed(&r, &why)); /* not at once */
+    assert_int_equal(told(lines, "event=revision-unsaved"), 1);
+    assert_int_equal(told(lines, "event=revision-saved"), 0);
     (void)hub_revision_next(&r, NOW + 21 * MINUTE);
     assert_false(hub_revision_failed(&r, &why));
     assert_true(r.reserved > r.last);
+    assert_int_equal(told(lines, "event=revision-unsaved"), 1);
+    assert_int_equal(told(lines, "event=revision-saved"), 1);
     hub_revision_deinit(&r);
+    fclose(lines);
 }
 
 int main(void)
