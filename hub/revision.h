@@ -22,7 +22,7 @@ struct hub_revision {  /* read last and first; the rest belongs to revision.c */
     char *file;        /* NULL: nothing is kept */
     uint64_t retry_at; /* a file that could not be written is tried again from here on */
     bool failed;
-    struct kr_note why; /* of the failure */
+    struct kr_note why;       /* of the failure */
     const struct kr_log *log; /* set after init, or NULL: told when the file fails and recovers */
 };
 
