@@ -25,6 +25,7 @@ enum hub_verdict {
     HUB_FORBIDDEN,  /* some other request would be allowed on that cluster */
     HUB_UNKNOWN_TO, /* nothing would: the cluster might as well not exist */
 };
+#define HUB_NOT_SHOWN "the fleet view shows it by no reader and no project"
 /* Also writes r->rule. */
 enum hub_verdict hub_access_decide(struct hub_request *r);
 /* The same for a request that is only thought of. For cluster "*" the question is what the fleet

@@ -89,13 +89,21 @@ static void fill_info(struct asked *a)
                   kr_bytes_is(i->subresource, "proxy");
 }
 
+/* Asked about what the fleet view shows. */
+static bool is_fleet(const struct asked *a)
+{
+    return kr_bytes_is(a->q.cluster, "*");
+}
+
+/* None for the fleet view: it is no cluster that a project might name, and readers see it, too. */
 static void write_rules(struct hub_worker *w, const struct asked *a, struct kr_json_out *out)
 {
     char rule[HUB_RULE_MAX];
     enum hub_fit fit;
 
     kr_json_out_array(out, "rules");
-    for (size_t i = 0; hub_projects_try(w->fleet_config, &a->q, i, rule, &fit); i++) {
+    for (size_t i = 0; !is_fleet(a) && hub_projects_try(w->fleet_config, &a->q, i, rule, &fit);
+         i++) {
         kr_json_out_object(out, NULL);
         kr_json_out_text(out, "rule", rule);
         kr_json_out_text(out, "result", hub_fit_text(fit));
@@ -110,6 +118,8 @@ static void write_reason(const struct asked *a, enum hub_verdict verdict, struct
 
     if (verdict == HUB_ALLOWED) {
         kr_json_out_text(out, "reason", "");
+    } else if (is_fleet(a)) {
+        kr_json_out_text(out, "reason", HUB_NOT_SHOWN);
     } else if (verdict == HUB_UNKNOWN_TO) {
         kr_json_out_text(out, "reason", "no project gives them anything on that cluster");
     } else {

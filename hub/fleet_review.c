@@ -83,8 +83,7 @@ static int write_answer(struct kr_bytes spec, bool allowed, const char *rule, st
     kr_json_out_raw(&w, "spec", spec);
     kr_json_out_object(&w, "status");
     kr_json_out_bool(&w, "allowed", allowed);
-    kr_json_out_text(&w, "reason",
-                     allowed ? rule : "the fleet view shows it by no reader and no project");
+    kr_json_out_text(&w, "reason", allowed ? rule : HUB_NOT_SHOWN);
     kr_json_out_end(&w);
     kr_json_out_end(&w);
     return w.rc;

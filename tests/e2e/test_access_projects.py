@@ -187,9 +187,9 @@ def test_T29_streams_end_when_the_rule_goes(projects):
 
 
 def test_can_i_and_explain_say_why(projects):
-    def ctl(*args):
+    def ctl(*args, cluster="f1"):
         code, out, err = run([projects.world.binaries["kuberelayctl"], *args, "--socket",
-                              projects.socket, "--cluster", "f1"], 20)
+                              projects.socket, "--cluster", cluster], 20)
         return code, out.decode(), err.decode()
     assert ctl("can-i", "get", "pods", "--user", "rita") == (0, "yes (readers/rules[0])\n", "")
     assert ctl("can-i", "get", "pods", "--user", "x", "--group", "readers")[0] == 0
@@ -204,6 +204,9 @@ def test_can_i_and_explain_say_why(projects):
     code, out, _ = ctl("explain", "get", "pods", "--user", "stranger")
     assert out.startswith("denied: no project gives them anything")
     assert ctl("can-i", "get", "pods")[0] == 2, "for whom?"
+    assert ctl("can-i", "list", "pods", "--user", "rita", cluster="*")[0] == 0
+    assert ctl("explain", "list", "pods", "--user", "stranger", cluster="*")[1] == (
+        "denied: the fleet view shows it by no reader and no project\n")
 
 
 def test_bad_new_file_leaves_the_old_rules(projects):
